@@ -64,7 +64,7 @@ const (
 
 // test compares the busiest replica's share with a share that is allowed. Any of the replicas could
 // have been the busiest, so Above allows for all of them.
-func (x balance) test(allowed, alpha float64) stat.Decision {
+func (x balance) test(allowed, alpha float64) stat.Side {
 	d := stat.Share(x.share*x.units, x.units, allowed, alpha)
 	if d == stat.Above && stat.Share(x.share*x.units, x.units, allowed, alpha/float64(x.of)) != stat.Above {
 		return stat.Open

@@ -81,7 +81,7 @@ func (s *subject) needed(share, e, effective float64) float64 {
 // settled sets the outcome by the plan's policy: by the point estimate, which meets the limit or not,
 // or by the test. Below means that the value certainly meets its limit, and Above that it does not.
 // settled returns false if the verdict is inconclusive.
-func (s *subject) settled(v *Verdict, meets bool, test stat.Decision) bool {
+func (s *subject) settled(v *Verdict, meets bool, test stat.Side) bool {
 	switch {
 	case s.policy.Decide == plan.Estimate:
 		estimated(v, meets)
@@ -96,7 +96,7 @@ func (s *subject) settled(v *Verdict, meets bool, test stat.Decision) bool {
 
 // decide settles an exact test of a share. The parameter needed is the total number of requests that
 // would decide an open test.
-func (s *subject) decide(v *Verdict, meets bool, test stat.Decision, needed float64) {
+func (s *subject) decide(v *Verdict, meets bool, test stat.Side, needed float64) {
 	switch {
 	case s.settled(v, meets, test):
 	case v.Effective == 0: // see crowding
@@ -107,7 +107,7 @@ func (s *subject) decide(v *Verdict, meets bool, test stat.Decision, needed floa
 }
 
 // within returns what an interval shows about a threshold.
-func within(t *plan.Threshold, low, high float64) stat.Decision {
+func within(t *plan.Threshold, low, high float64) stat.Side {
 	switch a, b := sample.Meets(low, t.Op, t.Limit), sample.Meets(high, t.Op, t.Limit); {
 	case a && b:
 		return stat.Below

@@ -13,7 +13,7 @@ import (
 // Recorded describes what to send for one request of a trace.
 type Recorded struct {
 	Input, Output int            // in tokens; an Input of 0 means that Text keeps its length
-	Parts         []traffic.Part // of its prompt
+	Parts         []metric.Piece // of its prompt
 	Text          *traffic.Row   // the recorded text; if nil, text is made up from Parts
 	// Shared is the number of tokens that the prompt shares, from its beginning, with another
 	// prompt of the replay. It is 0 for requests after the measured ones.

@@ -1,6 +1,10 @@
 package sim
 
-import "container/list"
+import (
+	"container/list"
+
+	"github.com/tokgate/tokgate/metric"
+)
 
 // prefixCache stores blocks of tokens. When it is full, it evicts the least recently used blocks.
 // The hash of a block covers the block and all tokens before it, so a match includes all earlier
@@ -52,25 +56,18 @@ func (c *prefixCache) touch(prefix []uint64) {
 	}
 }
 
-// Part is a piece of a prompt, without its text. Pieces with the same key begin with the same
-// tokens.
-type Part struct {
-	Key    uint64
-	Tokens int
-}
-
-// AnswerPart returns the server's answer to a prompt, as a piece of a later prompt.
-func AnswerPart(prompt []Part, tokens int) Part {
+// AnswerPiece returns the server's answer to a prompt, as a piece of a later prompt.
+func AnswerPiece(prompt []metric.Piece, tokens int) metric.Piece {
 	h := rng(2)
 	for _, p := range prompt {
 		h = rng(h.next() ^ p.Key)
 		h = rng(h.next() ^ uint64(p.Tokens))
 	}
-	return Part{h.next(), tokens}
+	return metric.Piece{Key: h.next(), Tokens: tokens}
 }
 
 // partHashes returns the block hashes of a prompt that consists of parts; see prefixHashes.
-func partHashes(parts []Part, blockTokens int) []uint64 {
+func partHashes(parts []metric.Piece, blockTokens int) []uint64 {
 	var hashes []uint64
 	h, room := rng(1), blockTokens
 	for _, p := range parts {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/answers"
+	"github.com/tokgate/tokgate/metric"
 )
 
 // Virtual is the built-in server without HTTP: its caller passes requests and the time to it. Server
@@ -54,7 +55,7 @@ type Ask struct {
 	// Parts are the consecutive sections of the prompt, if it may begin like other prompts.
 	// Together they have Input tokens. If Parts is nil, the beginning is unique, and the prefix
 	// cache does not store the prompt.
-	Parts []Part
+	Parts []metric.Piece
 	// Spoken asks for the text of the answer in every chunk. Fields holds the other fields of the
 	// request's body. A natural answer obeys the fields response_format and tools.
 	Spoken bool
@@ -276,7 +277,7 @@ func (v *Virtual) read(c *Call, a *Ask) error {
 	hash = rng(hash.next() ^ a.Key)
 	if cache := v.profile.PrefixCache; cache != nil && len(a.Parts) > 0 {
 		c.prefix = func() []uint64 {
-			return partHashes(append(slices.Clone(a.Parts), AnswerPart(a.Parts, c.reply.output)), cache.BlockTokens)
+			return partHashes(append(slices.Clone(a.Parts), AnswerPiece(a.Parts, c.reply.output)), cache.BlockTokens)
 		}
 	}
 	var err error

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sort"
 	"time"
+
+	"github.com/tokgate/tokgate/metric"
 )
 
 // Stretch says which part of a trace is replayed, and how.
@@ -141,35 +143,28 @@ func (r *Replay) Means() (input, output float64) {
 	return input / float64(r.Due), output / float64(r.Due)
 }
 
-// Part is a piece of a prompt. Two pieces with the same key begin with the same text. The shorter
-// piece is the beginning of the longer one.
-type Part struct {
-	Key    uint64
-	Tokens int
-}
-
 // Parts returns the pieces of the prompt of row i, in order.
-func (r *Replay) Parts(i int) []Part {
+func (r *Replay) Parts(i int) []metric.Piece {
 	row := &r.Rows[i]
-	var parts []Part
+	var parts []metric.Piece
 	if row.Prefix > 0 {
-		parts = append(r.Parts(row.Parent), Part{keyOf(ofAnswers, uint64(r.Rows[row.Parent].Line)), r.Rows[row.Parent].Output})
+		parts = append(r.Parts(row.Parent), metric.Piece{Key: keyOf(ofAnswers, uint64(r.Rows[row.Parent].Line)), Tokens: r.Rows[row.Parent].Output})
 		parts = Cut(parts, row.Prefix)
 	}
 	rest := row.Input - row.Prefix
 	for _, id := range row.Blocks {
 		n := min(rest, r.Block)
-		parts, rest = append(parts, Part{keyOf(ofBlocks, id), n}), rest-n
+		parts, rest = append(parts, metric.Piece{Key: keyOf(ofBlocks, id), Tokens: n}), rest-n
 	}
 	if rest > 0 {
-		parts = append(parts, Part{keyOf(ofRows, uint64(row.Line)), rest})
+		parts = append(parts, metric.Piece{Key: keyOf(ofRows, uint64(row.Line)), Tokens: rest})
 	}
 	return parts
 }
 
 // Cut returns the first pieces of a prompt, with the given number of tokens together. It shortens
 // the last piece if necessary.
-func Cut(parts []Part, tokens int) []Part {
+func Cut(parts []metric.Piece, tokens int) []metric.Piece {
 	for i, p := range parts {
 		if tokens <= p.Tokens {
 			parts[i].Tokens = tokens
@@ -201,7 +196,7 @@ func keyOf(kind, id uint64) uint64 {
 func (r *Replay) Repeats(from, end, context int, all bool) []int {
 	seen := map[[2]uint64]stem{}
 	out := make([]int, end-from)
-	parts := func(i int) []Part {
+	parts := func(i int) []metric.Piece {
 		row := &r.Rows[i]
 		input, _, cut := row.Fit(context)
 		p := r.Parts(i)
@@ -230,7 +225,7 @@ func (r *Replay) Repeats(from, end, context int, all bool) []int {
 // longest piece in another row.
 type stem struct{ most, row, next int }
 
-func grow(seen map[[2]uint64]stem, parts []Part, row int) {
+func grow(seen map[[2]uint64]stem, parts []metric.Piece, row int) {
 	chain := uint64(0)
 	for _, p := range parts {
 		at := [2]uint64{chain, p.Key}
@@ -248,7 +243,7 @@ func grow(seen map[[2]uint64]stem, parts []Part, row int) {
 
 // shares returns how many tokens at the beginning of a prompt are also at the beginning of another
 // row's prompt.
-func shares(seen map[[2]uint64]stem, parts []Part, row int) int {
+func shares(seen map[[2]uint64]stem, parts []metric.Piece, row int) int {
 	chain, sum := uint64(0), 0
 	for _, p := range parts {
 		s := seen[[2]uint64{chain, p.Key}]

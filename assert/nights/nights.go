@@ -98,7 +98,7 @@ type Trend struct {
 	// decides.
 	Suspect bool
 	// Changes holds the changes that were found in hindsight, in order of time.
-	Changes []Change
+	Changes []Move
 }
 
 // Point is one night of a series.
@@ -128,9 +128,9 @@ type Bounds struct {
 	Soon float64
 }
 
-// Change is a change of a series that was found in hindsight. It says what else changed in the same
+// Move is a change of a series that was found in hindsight. It says what else changed in the same
 // night.
-type Change struct {
+type Move struct {
 	Run           string // first night after the change
 	Started       time.Time
 	Before, After float64

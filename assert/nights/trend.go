@@ -78,11 +78,11 @@ func (l *judgedLane) points(nights []metric.Night) []Point {
 }
 
 // told returns the changes of the lane, with what else changed in their nights.
-func (l *judgedLane) told(nights []metric.Night) []Change {
-	var out []Change
+func (l *judgedLane) told(nights []metric.Night) []Move {
+	var out []Move
 	for _, c := range l.changes {
 		n := nights[c.Night]
-		t := Change{Run: n.Run, Started: n.Started, Weekly: c.weekly, P: c.P}
+		t := Move{Run: n.Run, Started: n.Started, Weekly: c.weekly, P: c.P}
 		t.Before, t.After = l.src.scale.invert(c.Before), l.src.scale.invert(c.After)
 		if i, _ := slices.BinarySearch(l.at, c.Night); c.weekly == 0 && i > 0 {
 			t.Job, t.Differs = n.Job, differs(nights[l.at[i-1]], n, l.src.key.Server)

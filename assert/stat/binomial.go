@@ -37,13 +37,13 @@ func AtLeast(k, n, p float64) float64 {
 	return lower
 }
 
-// Decision is the result of the two one-sided tests of a share. The zero value is
+// Side is on which side of the allowed share the true share is proven to lie. The zero value is
 // Open.
-type Decision int
+type Side int
 
 const (
 	// Open means that neither Below nor Above is proven.
-	Open Decision = iota
+	Open Side = iota
 	// Below means that the true share is proven to be at most the allowed share.
 	Below
 	// Above means that the true share is proven to be larger than allowed.
@@ -56,7 +56,7 @@ const (
 //
 // ClopperPearson returns the bounds that match both tests. MLPerf's early stopping has the same
 // test for Below (LoadGen, early_stopping.cc).
-func Share(k, n, allowed, alpha float64) Decision {
+func Share(k, n, allowed, alpha float64) Side {
 	if k > n && k <= n*(1+1e-12) {
 		k = n // because of a rounding error, k may be slightly larger than n
 	}

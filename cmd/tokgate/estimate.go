@@ -207,7 +207,7 @@ func (l *lastRun) forecast(p *plan.Plan, only func(exec.Case) bool, start map[*p
 			continue
 		}
 		used[c.Server] = true
-		part := progress.Part{Server: c.Server.Address(), Workload: c.Workload.Address(), Times: 1}
+		part := progress.Work{Server: c.Server.Address(), Workload: c.Workload.Address(), Times: 1}
 		if c.Load != nil {
 			part.Level, part.Size = c.Level.Name, work(c)
 			part.Times, part.Beside = exec.Legs(p, c)
@@ -220,7 +220,7 @@ func (l *lastRun) forecast(p *plan.Plan, only func(exec.Case) bool, start map[*p
 		if n := exec.Starts(p, s); used[s] && n > 0 {
 			t, known := start[s]
 			known = known || s.Endpoint != nil // it runs
-			f.Parts = append(f.Parts, progress.Part{Server: s.Address(), Times: n, Took: t.took, First: t.first, Known: known})
+			f.Parts = append(f.Parts, progress.Work{Server: s.Address(), Times: n, Took: t.took, First: t.first, Known: known})
 		}
 	}
 	return f

@@ -60,7 +60,7 @@ type Prompt struct {
 	Fields map[string]json.RawMessage
 	// Parts describe a prompt that begins like other prompts; nil if it does not. In virtual time
 	// they take the place of the text.
-	Parts  []Part
+	Parts  []metric.Piece
 	Tokens int // tokens by the server's count; 0 if unknown, or if equal to the request's Input
 	Output int // tokens of the answer to this prompt; 0 means the Output of the request
 	Row    int // row of the data set, from 1; 0 without a row
@@ -93,13 +93,6 @@ func (p *Prompt) Bytes() int {
 		n += len(p.Ready.wire)
 	}
 	return n
-}
-
-// Part is a piece of a prompt. Two pieces with the same key begin with the same text: the shorter
-// one is the beginning of the longer one.
-type Part struct {
-	Key    uint64
-	Tokens int
 }
 
 // Further returns further fields of the request's body: fields that OpenAI's API lacks and no

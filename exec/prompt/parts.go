@@ -7,14 +7,14 @@ import (
 	"strings"
 
 	"github.com/tokgate/tokgate/exec/client"
-	"github.com/tokgate/tokgate/traffic"
+	"github.com/tokgate/tokgate/metric"
 )
 
 // MakeParts returns the prompt for the key k, made of the given pieces. In the prompts of one
 // round, pieces with the same Key begin with the same tokens. The prompt is as long as its pieces
 // together, but at least Least tokens. Its field Shared is the share of the tokens that the server
 // itself adds, because a cache may hold them.
-func (m *Maker) MakeParts(k Key, parts []traffic.Part) (client.Prompt, error) {
+func (m *Maker) MakeParts(k Key, parts []metric.Piece) (client.Prompt, error) {
 	k.Order = 0
 	total := 0
 	for _, p := range parts {
@@ -37,9 +37,9 @@ func (m *Maker) MakeParts(k Key, parts []traffic.Part) (client.Prompt, error) {
 	return p, err
 }
 
-func textSource(h uint64, p traffic.Part) *rand.PCG { return rand.NewPCG(mix(h^p.Key), p.Key) }
+func textSource(h uint64, p metric.Piece) *rand.PCG { return rand.NewPCG(mix(h^p.Key), p.Key) }
 
-func (m *Maker) partIDs(h uint64, parts []traffic.Part, total int) []int {
+func (m *Maker) partIDs(h uint64, parts []metric.Piece, total int) []int {
 	ids := make([]int, 0, total-m.added)
 	for _, p := range parts {
 		r := textSource(h, p)
@@ -57,7 +57,7 @@ func (m *Maker) partIDs(h uint64, parts []traffic.Part, total int) []int {
 // partWords writes a prompt that consists of several pieces. A server may put tokens of its own
 // behind a prompt. So each piece except the last is longer by that many tokens. Its words then do
 // not depend on the next piece.
-func (m *Maker) partWords(h uint64, parts []traffic.Part, total int) (string, error) {
+func (m *Maker) partWords(h uint64, parts []metric.Piece, total int) (string, error) {
 	var b strings.Builder
 	b.Grow(len(m.lead.text) + total*m.average + 32)
 	b.WriteString(m.lead.text)
@@ -82,7 +82,7 @@ func (m *Maker) partWords(h uint64, parts []traffic.Part, total int) (string, er
 
 // proportionalParts makes a prompt of the given pieces, for a server that counts by bytes. It
 // writes as many bytes as the tokens should take.
-func (m *Maker) proportionalParts(h uint64, parts []traffic.Part, total int) string {
+func (m *Maker) proportionalParts(h uint64, parts []metric.Piece, total int) string {
 	size := int(m.perToken*float64(total) + m.before + 0.5)
 	b := append(make([]byte, 0, size+longest), m.lead.text...)
 	upTo := 0

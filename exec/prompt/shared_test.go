@@ -8,7 +8,6 @@ import (
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
-	"github.com/tokgate/tokgate/traffic"
 )
 
 // Prompts of a group share the requested number of tokens. In addition they share at most the
@@ -80,9 +79,9 @@ func TestSharedEstimates(t *testing.T) {
 		return near(p, err, 1000)
 	}
 	parts := func(keys ...uint64) string {
-		var list []traffic.Part
+		var list []metric.Piece
 		for _, key := range keys {
-			list = append(list, traffic.Part{Key: key, Tokens: 300})
+			list = append(list, metric.Piece{Key: key, Tokens: 300})
 		}
 		p, err := m.MakeParts(Key{}, list)
 		return near(p, err, 300*len(keys))
@@ -105,14 +104,14 @@ func TestSharedIDs(t *testing.T) {
 	o.IDs, o.AsIDs = someIDs, true
 	m, err := Calibrate(t.Context(), o)
 	must.Do(t, err)
-	part := func(key uint64) traffic.Part { return traffic.Part{Key: key, Tokens: 50} }
-	a, err := m.MakeParts(Key{}, []traffic.Part{part(1), part(2)})
+	part := func(key uint64) metric.Piece { return metric.Piece{Key: key, Tokens: 50} }
+	a, err := m.MakeParts(Key{}, []metric.Piece{part(1), part(2)})
 	if err != nil || f.count(a) != 100 {
 		t.Fatalf("%d tokens: %v", f.count(a), err)
 	}
-	b, _ := m.MakeParts(Key{}, []traffic.Part{part(1), part(3)})
+	b, _ := m.MakeParts(Key{}, []metric.Piece{part(1), part(3)})
 	must.Hold(t, slices.Equal(a.IDs[:50], b.IDs[:50]) && !slices.Equal(a.IDs[50:], b.IDs[50:]), "%v and %v do not share their first 50", a.IDs, b.IDs)
-	if p, err := m.MakeParts(Key{}, []traffic.Part{{Key: 1, Tokens: 1}}); err != nil || f.count(p) != m.least() {
+	if p, err := m.MakeParts(Key{}, []metric.Piece{{Key: 1, Tokens: 1}}); err != nil || f.count(p) != m.least() {
 		t.Errorf("the shortest has %d tokens, want %d: %v", f.count(p), m.least(), err)
 	}
 	if _, err := m.MakeParts(Key{}, nil); err == nil {
@@ -136,10 +135,10 @@ func TestNoRoomForAPrefix(t *testing.T) {
 // parts, and otherwise at most the tokens that a server puts around a prompt. The same parts have
 // other text in each round.
 func TestParts(t *testing.T) {
-	block := func(key uint64, tokens int) traffic.Part {
-		return traffic.Part{Key: key * 0x9e3779b97f4a7c15, Tokens: tokens}
+	block := func(key uint64, tokens int) metric.Piece {
+		return metric.Piece{Key: key * 0x9e3779b97f4a7c15, Tokens: tokens}
 	}
-	prompts := [][]traffic.Part{
+	prompts := [][]metric.Piece{
 		{block(1, 64), block(2, 64), block(3, 30)},
 		{block(1, 64), block(2, 64), block(4, 64), block(5, 7)}, // shares 128
 		{block(1, 64), block(6, 64), block(3, 30)},              // 64
@@ -178,7 +177,7 @@ func TestParts(t *testing.T) {
 					}
 				}
 			}
-			if p, err := m.MakeParts(Key{}, []traffic.Part{block(1, 1)}); err != nil || f.count(p) != m.least() || p.Tokens != m.least() {
+			if p, err := m.MakeParts(Key{}, []metric.Piece{block(1, 1)}); err != nil || f.count(p) != m.least() || p.Tokens != m.least() {
 				t.Errorf("the shortest has %d tokens, want %d: %v", p.Tokens, m.least(), err)
 			}
 		})

@@ -8,6 +8,7 @@ import (
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/exec/prompt"
+	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/sim"
 )
@@ -65,13 +66,13 @@ func (n names) Prompt(id exec.PromptID) (client.Prompt, error) {
 	}
 	if shared := prefixOf(n.workload, n.salt, id); shared.Tokens > 0 {
 		tokens := shared.Tokens + shared.More
-		p.Parts = []client.Part{
+		p.Parts = []metric.Piece{
 			{Key: hashOf("%x %s group %d", n.salt, n.workload.Address(), shared.Group), Tokens: tokens},
 			{Key: keyOf(p.Text), Tokens: input - tokens},
 		}
 		p.Shared = float64(tokens) / float64(input)
 	} else if n.workload.Prompt.Turns.Several() {
-		p.Parts = []client.Part{{Key: keyOf(p.Text), Tokens: input}}
+		p.Parts = []metric.Piece{{Key: keyOf(p.Text), Tokens: input}}
 	}
 	return p, nil
 }
@@ -85,7 +86,7 @@ func (n names) recorded(id exec.PromptID) (p client.Prompt, err error) {
 	}
 	round := hashOf("%x %s %s %d %d", n.salt, n.workload.Root().Address(), id.Level, id.Seed, id.Round)
 	for _, part := range r.Parts {
-		p.Parts = append(p.Parts, client.Part{Key: part.Key ^ round, Tokens: part.Tokens})
+		p.Parts = append(p.Parts, metric.Piece{Key: part.Key ^ round, Tokens: part.Tokens})
 		p.Tokens += part.Tokens
 	}
 	return p, nil
@@ -94,12 +95,8 @@ func (n names) recorded(id exec.PromptID) (p client.Prompt, err error) {
 func (n names) Next(id exec.PromptID, sent client.Prompt, _ string, tokens int) (client.Prompt, error) {
 	own, err := n.Prompt(id)
 	out := grown(n.workload, sent, tokens)
-	var before []sim.Part
-	for _, p := range sent.Parts {
-		before = append(before, sim.Part(p))
-	}
 	out.Text = own.Text
-	out.Parts = append(slices.Clone(sent.Parts), client.Part(sim.AnswerPart(before, tokens)), client.Part{Key: keyOf(own.Text), Tokens: n.workload.Input})
+	out.Parts = append(slices.Clone(sent.Parts), sim.AnswerPiece(sent.Parts, tokens), metric.Piece{Key: keyOf(own.Text), Tokens: n.workload.Input})
 	return out, err
 }
 

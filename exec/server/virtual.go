@@ -195,15 +195,11 @@ func (v *virtual) Send(ctx context.Context, r *client.Request, s client.Stream) 
 
 // askOf converts a request for the built-in server.
 func askOf(r *client.Request) sim.Ask {
-	out := sim.Ask{
+	return sim.Ask{
 		Chat: r.API == "chat", Input: r.Input, Output: r.Output, Natural: r.Natural, Stop: r.Stop,
 		Greedy: r.Natural && r.Temperature != nil && *r.Temperature == 0,
-		Key:    keyOf(r.Prompt.Text), Spoken: r.Natural, Fields: r.Further(), Text: r.Prompt.Text,
+		Key:    keyOf(r.Prompt.Text), Spoken: r.Natural, Fields: r.Further(), Text: r.Prompt.Text, Parts: r.Prompt.Parts,
 	}
-	for _, p := range r.Prompt.Parts {
-		out.Parts = append(out.Parts, sim.Part(p))
-	}
-	return out
 }
 
 // Score takes the time that the server needs to process the prompt and the answer as one new prompt,

@@ -237,7 +237,7 @@ func spark(t judged.Trend) string {
 	return b.String()
 }
 
-func change(t judged.Trend, c judged.Change) string {
+func change(t judged.Trend, c judged.Move) string {
 	day, from, to := c.Started.UTC().Format("2006-01-02"), metric.Format(t.Unit, c.Before), metric.Format(t.Unit, c.After)
 	if c.Weekly != 0 {
 		return text.Line(fmt.Sprintf("creeps since %s (run %s): from %s to %s", day, c.Run, from, to))

@@ -11,14 +11,14 @@ import (
 // Forecast lists the parts of a run, and what is known about their durations. It estimates the
 // duration of the run before it starts, and the remaining time during the run.
 type Forecast struct {
-	Parts []Part
+	Parts []Work
 	Rest  time.Duration // expected time outside the parts, such as warm-up and teardown; 0 if unknown
 	Early bool          // comparisons may end before their last round, so the forecast is for the longest run
 }
 
-// Part is a kind of work that a run may repeat: starting a server, measuring a level, or a capacity
+// Work is a kind of work that a run may repeat: starting a server, measuring a level, or a capacity
 // search.
-type Part struct {
+type Work struct {
 	Server   string
 	Workload string // address or name of the workload; "" for starts of the server
 	Level    string // name of the level; "" for a capacity search
@@ -59,10 +59,10 @@ func (f *Forecast) Total() (sum time.Duration, unknown int) {
 }
 
 // added returns how much time all repetitions of the part add to the run.
-func (p *Part) added() time.Duration { return p.Share(1) }
+func (p *Work) added() time.Duration { return p.Share(1) }
 
 // Share returns how much time a share of the repetitions adds to the run. The first is among them.
-func (p *Part) Share(share float64) time.Duration {
+func (p *Work) Share(share float64) time.Duration {
 	took := share * float64(p.Times) * float64(p.Took)
 	if p.First > 0 {
 		took += float64(p.First - p.Took)
@@ -72,20 +72,20 @@ func (p *Part) Share(share float64) time.Duration {
 
 // addedTime returns how much time a part adds to the run. It is its duration d, or half of d if
 // another part runs beside it.
-func (p *Part) addedTime(d time.Duration) time.Duration {
+func (p *Work) addedTime(d time.Duration) time.Duration {
 	if p.Beside {
 		return d / 2
 	}
 	return d
 }
 
-func (p *Part) isStart() bool  { return p.Workload == "" }
-func (p *Part) isLevel() bool  { return p.Level != "" }
-func (p *Part) isSearch() bool { return !p.isStart() && !p.isLevel() }
+func (p *Work) isStart() bool  { return p.Workload == "" }
+func (p *Work) isLevel() bool  { return p.Level != "" }
+func (p *Work) isSearch() bool { return !p.isStart() && !p.isLevel() }
 
 // count returns how often parts of one kind have run so far, and how often they run in total. The
 // function kind reports whether a part is of that kind.
-func (f *Forecast) count(kind func(*Part) bool) (done, all int) {
+func (f *Forecast) count(kind func(*Work) bool) (done, all int) {
 	for i := range f.Parts {
 		if p := &f.Parts[i]; kind(p) {
 			done, all = done+min(p.done, p.Times), all+p.Times
@@ -95,8 +95,8 @@ func (f *Forecast) count(kind func(*Part) bool) (done, all int) {
 }
 
 // part returns the entry of Parts for a server, a workload and a level; nil if there is none.
-func (f *Forecast) part(server, workload, level string) *Part {
-	i := slices.IndexFunc(f.Parts, func(p Part) bool {
+func (f *Forecast) part(server, workload, level string) *Work {
+	i := slices.IndexFunc(f.Parts, func(p Work) bool {
 		return text.Line(p.Server) == text.Line(server) && text.Line(p.Workload) == text.Line(workload) &&
 			text.Line(p.Level) == text.Line(level)
 	})
@@ -107,13 +107,13 @@ func (f *Forecast) part(server, workload, level string) *Part {
 }
 
 // begin, end and skip record the progress of a part. If the part is nil, they do nothing.
-func (p *Part) begin(now time.Duration) {
+func (p *Work) begin(now time.Duration) {
 	if p != nil && !p.going {
 		p.going, p.since, p.rest = true, now, 0
 	}
 }
 
-func (p *Part) end(now time.Duration) {
+func (p *Work) end(now time.Duration) {
 	if p != nil && p.going {
 		if p.done == 0 {
 			p.opening = now - p.since
@@ -122,7 +122,7 @@ func (p *Part) end(now time.Duration) {
 	}
 }
 
-func (p *Part) skip() {
+func (p *Work) skip() {
 	if p != nil && !p.going {
 		p.skipped = true
 	}
@@ -130,7 +130,7 @@ func (p *Part) skip() {
 
 // seen returns the total duration and the number of the part's repetitions so far. The running one
 // is included if its remaining time can be estimated.
-func (p *Part) seen(now time.Duration) (took time.Duration, times int) {
+func (p *Work) seen(now time.Duration) (took time.Duration, times int) {
 	if p.going && p.rest > 0 {
 		return p.spent + now - p.since + p.rest, p.done + 1
 	}
@@ -139,7 +139,7 @@ func (p *Part) seen(now time.Duration) (took time.Duration, times int) {
 
 // repetitionTime estimates the duration of one repetition of a part. It uses the part's repetitions
 // in this run if there are any, or else in an earlier run, or else similar parts of this run.
-func (f *Forecast) repetitionTime(p *Part, now time.Duration) (time.Duration, bool) {
+func (f *Forecast) repetitionTime(p *Work, now time.Duration) (time.Duration, bool) {
 	took, n := p.seen(now)
 	if p.isStart() && p.done > 0 && (n > 1 || p.Known) {
 		// The first start may be cold, so later ones tell better what the next one takes.
@@ -153,10 +153,10 @@ func (f *Forecast) repetitionTime(p *Part, now time.Duration) (time.Duration, bo
 	if p.Known || p.isSearch() {
 		return p.Took, p.Known
 	}
-	for _, like := range []func(*Part) bool{
-		func(o *Part) bool { return o.Workload == p.Workload && o.Level == p.Level },
-		func(o *Part) bool { return o.Workload == p.Workload && o.isLevel() == p.isLevel() },
-		func(o *Part) bool { return o.isStart() == p.isStart() && !o.isSearch() },
+	for _, like := range []func(*Work) bool{
+		func(o *Work) bool { return o.Workload == p.Workload && o.Level == p.Level },
+		func(o *Work) bool { return o.Workload == p.Workload && o.isLevel() == p.isLevel() },
+		func(o *Work) bool { return o.isStart() == p.isStart() && !o.isSearch() },
 	} {
 		took, work := 0.0, 0.0
 		for i := range f.Parts {
@@ -172,7 +172,7 @@ func (f *Forecast) repetitionTime(p *Part, now time.Duration) (time.Duration, bo
 	return 0, false
 }
 
-func (p *Part) size() float64 {
+func (p *Work) size() float64 {
 	if p.Size > 0 {
 		return p.Size
 	}
@@ -207,7 +207,7 @@ func (f *Forecast) remaining(now, began time.Duration) (left time.Duration, sear
 	}
 	// A run also spends time outside its parts. tokgate learns how a new server counts tokens, and
 	// later stops the server. So this time is about equal for each start of a server.
-	if done, all := f.count((*Part).isStart); done > 0 && between > 0 {
+	if done, all := f.count((*Work).isStart); done > 0 && between > 0 {
 		return left + between/time.Duration(done)*time.Duration(all-done), searches, true
 	}
 	return left + f.Rest, searches, true
@@ -217,12 +217,12 @@ func (f *Forecast) remaining(now, began time.Duration) (left time.Duration, sear
 // 12m30s". It returns nil for a run of fewer than two levels.
 func (d *Display) remaining() []string {
 	f := &d.opt.Forecast
-	done, all := f.count((*Part).isLevel)
+	done, all := f.count((*Work).isLevel)
 	if all < 2 {
 		return nil
 	}
 	var out []string
-	if done, all := f.count((*Part).isStart); all > 1 {
+	if done, all := f.count((*Work).isStart); all > 1 {
 		out = append(out, fmt.Sprintf("%d of %d starts", done, all))
 	}
 	out = append(out, fmt.Sprintf("%d of %s", done, plural(all, "level")))

@@ -11,7 +11,7 @@ import (
 // the earlier levels, in proportion to the work.
 func TestForecast(t *testing.T) {
 	const sec = time.Second
-	f := Forecast{Parts: []Part{
+	f := Forecast{Parts: []Work{
 		{Server: "a", Times: 1}, {Server: "b", Times: 1},
 		{Server: "a", Workload: "w", Level: "1", Times: 1, Size: 20}, {Server: "a", Workload: "w", Level: "4", Times: 1, Size: 40},
 		{Server: "b", Workload: "w", Level: "1", Times: 1, Size: 20}, {Server: "b", Workload: "w", Level: "4", Times: 1, Size: 40},
@@ -53,7 +53,7 @@ func TestForecast(t *testing.T) {
 // each duration counts. A search of unknown duration is not in the sum.
 func TestForecastOfAnEarlierRun(t *testing.T) {
 	const sec = time.Second
-	f := Forecast{Rest: 7 * sec, Parts: []Part{
+	f := Forecast{Rest: 7 * sec, Parts: []Work{
 		{Server: "a", Times: 8, Took: 10 * sec, Known: true}, {Server: "b", Times: 8, Took: 10 * sec, Known: true},
 		{Server: "a", Workload: "w", Level: "1", Times: 8, Took: 4 * sec, Known: true, Beside: true},
 		{Server: "b", Workload: "w", Level: "1", Times: 8, Took: 4 * sec, Known: true, Beside: true},

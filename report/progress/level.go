@@ -62,7 +62,7 @@ func (d *Display) position(l *level) string {
 	default:
 		return " (" + l.probe + ")"
 	}
-	_, n := d.opt.Forecast.count((*Part).isLevel)
+	_, n := d.opt.Forecast.count((*Work).isLevel)
 	if l.index > n {
 		return ""
 	}

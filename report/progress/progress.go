@@ -218,7 +218,7 @@ func (d *Display) runStarted(r *metric.Run) {
 	if r.Plan != "" {
 		line += " of " + r.Plan
 	}
-	if _, n := d.opt.Forecast.count((*Part).isLevel); n > 0 {
+	if _, n := d.opt.Forecast.count((*Work).isLevel); n > 0 {
 		line += ", " + plural(n, "level")
 	}
 	if d.opt.Simulated != nil {
@@ -396,7 +396,7 @@ func (d *Display) levelDone(m *metric.Level) {
 		facts = slices.Insert(facts, 1, fmt.Sprintf("%d failed", l.failed))
 	}
 	if !d.opt.TTY {
-		if done, all := d.opt.Forecast.count((*Part).isLevel); done < all {
+		if done, all := d.opt.Forecast.count((*Work).isLevel); done < all {
 			if eta := d.runETA(); eta != "" {
 				facts = append(facts, "ETA of the run "+eta)
 			}

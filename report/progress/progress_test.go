@@ -80,7 +80,7 @@ const hostile = "\x1b[31m漢字漢字 loading\x1b[0m\r\n::error::pwned\x07 ##[gr
 
 // played returns the forecast of the scripted run that the function play shows.
 func played() Forecast {
-	return Forecast{Parts: []Part{
+	return Forecast{Parts: []Work{
 		{Server: "vllm", Times: 1},
 		{Server: "vllm", Workload: "general_chatbot", Level: "30", Times: 1, Size: 2}, {Server: "vllm", Workload: "general_chatbot", Level: "64", Times: 1, Size: 1},
 	}}
@@ -165,7 +165,7 @@ func golden(t *testing.T, name, got string) {
 // levels returns the forecast of a run with the given number of levels, whose durations are
 // unknown.
 func levels(n int) Forecast {
-	return Forecast{Parts: []Part{{Server: "s", Workload: "w", Level: "any", Times: n}}}
+	return Forecast{Parts: []Work{{Server: "s", Workload: "w", Level: "any", Times: n}}}
 }
 
 func TestLiveFrames(t *testing.T) {
@@ -271,7 +271,7 @@ func TestETA(t *testing.T) {
 // Comparisons that may end early make the forecast an upper bound.
 func TestETAOfTheLongestRun(t *testing.T) {
 	for early, want := range map[bool]string{false: "1m00s", true: "at most 1m00s"} {
-		parts := []Part{{Server: "s", Workload: "w", Level: "1", Times: 3, Took: 20 * time.Second, Known: true}}
+		parts := []Work{{Server: "s", Workload: "w", Level: "1", Times: 3, Took: 20 * time.Second, Known: true}}
 		d := New(&strings.Builder{}, Options{Now: func() time.Duration { return 0 }, Forecast: Forecast{Parts: parts, Early: early}})
 		must.Same(t, fmt.Sprintf("early %t", early), want, d.runETA())
 	}
