@@ -148,7 +148,8 @@ func (r *Replay) Parts(i int) []metric.Piece {
 	row := &r.Rows[i]
 	var parts []metric.Piece
 	if row.Prefix > 0 {
-		parts = append(r.Parts(row.Parent), metric.Piece{Key: keyOf(ofAnswers, uint64(r.Rows[row.Parent].Line)), Tokens: r.Rows[row.Parent].Output})
+		parent := r.Rows[row.Parent]
+		parts = append(r.Parts(row.Parent), metric.Piece{Key: keyOf(ofAnswers, uint64(parent.Line)), Tokens: parent.Output})
 		parts = Cut(parts, row.Prefix)
 	}
 	rest := row.Input - row.Prefix

@@ -50,7 +50,8 @@ func implies(c *plan.Compare, w *plan.Workload, level string) (by *plan.Change, 
 				if !claim.Improve && (success == "" || fails) {
 					success = claim.Severity
 				}
-			case ch.Metric.Source != metric.Starts && !ch.Metric.IgnoresFailures(ch.Stat) && (by == nil || fails && severity == plan.SeverityWarn):
+			case ch.Metric.Source != metric.Starts && !ch.Metric.IgnoresFailures(ch.Stat) &&
+				(by == nil || fails && severity == plan.SeverityWarn):
 				by, severity = ch, claim.Severity
 			}
 		}
