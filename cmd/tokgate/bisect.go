@@ -26,7 +26,7 @@ type bisectOptions struct {
 	out             string
 	values          string
 	compare         string
-	metric, at      string
+	asked, at       string // metric and cell
 	claimed, least  string
 	legs            int
 	simulate, quiet bool
@@ -67,7 +67,7 @@ is wrong · 3 the legs do not tell · 4 could not be measured · 130 interrupted
 	f.Lookup("var").Usage = "the variable to bisect, its `name` alone; name=value sets another one"
 	f.StringVar(&o.values, "values", "", "`file` with the values, one on each line, the oldest first; # begins a comment")
 	f.StringVar(&o.compare, "compare", "", "`name` of the comparison whose candidate, workload and tolerance are meant (default: the plan's only one)")
-	f.StringVar(&o.metric, "metric", "", "the `metric` and its statistic, such as 'ttft p95' (default: the first that the comparison tolerates)")
+	f.StringVar(&o.asked, "metric", "", "the `metric` and its statistic, such as 'ttft p95' (default: the first that the comparison tolerates)")
 	f.StringVar(&o.at, "at", "", "the cell, `workload/level` (default: the first of the comparison)")
 	f.StringVar(&o.claimed, "claimed", "", "the `change` that is claimed, such as +7% (default: what the comparison tolerates)")
 	f.StringVar(&o.least, "least", "", "the least `change` for which to bisect, such as +3% (default: half of what is claimed)")
@@ -86,6 +86,9 @@ func (a *app) bisect(ctx context.Context, path string, o bisectOptions) error {
 		return err
 	}
 	a.forecastBisection(q)
+	if !o.simulate && !o.estimate {
+		a.endLeftovers(ctx, runOptions{})
+	}
 	if o.estimate {
 		return nil
 	}
@@ -141,7 +144,7 @@ type question struct {
 	stat    metric.Stat
 	claimed float64 // as a difference of logarithms
 	most    int
-	plan    *plan.Plan // with the last value
+	whole   *plan.Plan // with the last value
 }
 
 func (q *question) next(legs []bisection.Leg) bisect.State {

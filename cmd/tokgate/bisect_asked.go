@@ -43,11 +43,11 @@ func (a *app) question(path string, o *bisectOptions) (*question, error) {
 		if slices.Contains(q.Values[:i], value) {
 			continue
 		}
-		if q.plan, err = a.loadWith(q, value); err != nil {
+		if q.whole, err = a.loadWith(q, value); err != nil {
 			return nil, err
 		}
 		if o.simulate {
-			if err := a.needSimulators([]*plan.Plan{q.plan}); err != nil {
+			if err := a.needSimulators([]*plan.Plan{q.whole}); err != nil {
 				return nil, err
 			}
 		}
@@ -94,46 +94,77 @@ func (a *app) loadWith(q *question, value string) (*plan.Plan, error) {
 // cell finds the server, the workload and the level that are measured, the metric, and how much worse it
 // is claimed to be.
 func (q *question) cell(o *bisectOptions) error {
-	c, err := meant(q.plan, o.compare)
+	c, err := meant(q.whole, o.compare)
 	if err != nil {
 		return err
 	}
-	def, stat, of := metric.Def{}, metric.Stat{}, (*plan.Change)(nil)
+	tolerated := 0.0
 	if c != nil {
 		q.Server = c.Candidate.Address()
-		for _, claim := range c.Claims {
-			for _, ch := range claim.Changes {
-				if of == nil && !claim.Improve && !ch.Points && ch.Metric.Source == metric.Client && ch.Metric.Name != "capacity" && len(claim.At) > 0 {
-					of, def, stat = ch, ch.Metric, ch.Stat
-					q.Workload, q.Level = claim.Workloads[0].Address(), claim.At[0]
-				}
-			}
-		}
-	} else if len(q.plan.Servers) == 1 {
-		q.Server = q.plan.Servers[0].Address()
+		tolerated = q.firstTolerated(c)
+	} else if len(q.whole.Servers) == 1 {
+		q.Server = q.whole.Servers[0].Address()
 	}
-	if o.metric != "" {
-		name, text, _ := strings.Cut(strings.TrimSpace(o.metric), " ")
-		found, ok := metric.Lookup(name)
-		if stat, err = metric.ParseStat(text); !ok || err != nil && text != "" || found.Unit == metric.Ratio || found.Source != metric.Client {
-			return usageError("such as --metric 'ttft p95'", "--metric %q is not a metric of requests with a statistic", o.metric)
+	if o.asked != "" {
+		tolerated = 0
+		if err := q.named(o.asked); err != nil {
+			return err
 		}
-		def, of = found, nil
 	}
 	if o.at != "" {
 		q.Workload, q.Level, _ = strings.Cut(o.at, "/")
 	}
-	w := workloadOf(q.plan, q.Workload)
-	if def.Name == "" || q.Server == "" || w == nil || w.Fixed(q.Level) == nil {
-		return usageError("such as --compare upgrade, or --metric 'ttft p95' --at chat/8", "it is not clear what to measure: the plan has no such comparison, server, workload or level")
+	w := workloadOf(q.whole, q.Workload)
+	if q.def.Name == "" || q.Server == "" || w == nil || w.Fixed(q.Level) == nil {
+		return usageError("such as --compare upgrade, or --metric 'ttft p95' --at chat/8",
+			"it is not clear what to measure: the plan has no such comparison, server, workload or level")
 	}
-	if q.Worse = 1; def.Better == metric.HigherIsBetter {
+	if q.Worse = 1; q.def.Better == metric.HigherIsBetter {
 		q.Worse = -1
 	}
-	q.Metric, q.def, q.stat = strings.TrimSpace(def.Name+" "+stat.String()), def, stat
+	q.Metric = strings.TrimSpace(q.def.Name + " " + q.stat.String())
+	return q.sizes(o, tolerated)
+}
+
+// firstTolerated takes the first change of a metric of requests that a comparison tolerates, at the first
+// level and workload of its block. It returns how large it is.
+func (q *question) firstTolerated(c *plan.Compare) float64 {
+	for _, claim := range c.Claims {
+		for _, ch := range claim.Changes {
+			if !claim.Improve && !ch.Points && bisected(ch.Metric) && len(claim.At) > 0 {
+				q.def, q.stat, q.Workload, q.Level = ch.Metric, ch.Stat, claim.Workloads[0].Address(), claim.At[0]
+				return math.Abs(ch.Limit)
+			}
+		}
+	}
+	return 0
+}
+
+// named takes the metric of the command line.
+func (q *question) named(text string) error {
+	name, of, _ := strings.Cut(strings.TrimSpace(text), " ")
+	def, ok := metric.Lookup(name)
+	stat, err := metric.Stat{}, error(nil)
+	if of != "" {
+		stat, err = metric.ParseStat(of)
+	}
+	if !ok || !bisected(def) || err != nil || (of == "") != (def.Scope == metric.PerLevel) || stat.Exact() {
+		return usageError("such as --metric 'ttft p95' or --metric throughput", "--metric %q is not a metric of requests with its statistic", text)
+	}
+	q.def, q.stat = def, stat
+	return nil
+}
+
+// bisected reports whether a metric is a time or a speed that requests show, so that it has a ratio.
+func bisected(def metric.Def) bool {
+	return def.Source == metric.Client && def.Unit != metric.Ratio && def.Better != metric.Neutral && !def.Paired && def.Name != "lag"
+}
+
+// sizes reads how much worse the last value is said to be, and from how much on it is bisected.
+func (q *question) sizes(o *bisectOptions, tolerated float64) error {
 	claimed, err := percentIn("--claimed", o.claimed)
-	if of != nil && o.claimed == "" {
-		claimed = math.Abs(of.Limit)
+	if o.claimed == "" {
+		claimed = tolerated
 	}
 	if q.Least = claimed / 2; o.least != "" && err == nil {
 		q.Least, err = percentIn("--least", o.least)
@@ -192,7 +223,8 @@ func (a *app) legPlan(q *question, value string) (*plan.Plan, error) {
 	w := workloadOf(p, q.Workload)
 	s := slices.IndexFunc(p.Servers, func(s *plan.Server) bool { return s.Address() == q.Server })
 	if w == nil || s < 0 || w.Fixed(q.Level) == nil {
-		return nil, usageError("a bisection needs the same cell for each value", "with %s = %s the plan has no %s at %s on %s", q.Variable, value, q.Workload, q.Level, q.Server)
+		return nil, usageError("a bisection needs the same cell for each value", "with %s = %s the plan has no %s at %s on %s",
+			q.Variable, value, q.Workload, q.Level, q.Server)
 	}
 	one, work := *p, *w
 	work.Servers, work.SLAs, work.Capacity, work.Loads = p.Servers[s:s+1], nil, nil, nil
@@ -220,7 +252,7 @@ func fill(l *bisection.Leg, run *metric.Run, q *question) {
 	}
 	for _, level := range run.Levels {
 		level = sample.Sound(level.Judged())
-		v := level.Stat(q.def, q.stat, metric.Terms{Window: q.plan.Gate.Window})
+		v := level.Stat(q.def, q.stat, metric.Terms{Window: q.whole.Gate.Window})
 		switch {
 		case l.Broken != "":
 		case level.Skipped != "":
@@ -246,13 +278,15 @@ func fill(l *bisection.Leg, run *metric.Run, q *question) {
 func (a *app) forecastBisection(q *question) {
 	f := bisect.Forecast(bisect.Options{Values: len(q.Values), Least: math.Log1p(q.Least), Most: q.most}, q.claimed, usualNoise)
 	cost := ""
-	for _, s := range q.plan.Servers {
-		if t, ok := startTimes(q.plan, readLastRun(q.plan.Path))[s]; ok && s.Address() == q.Server {
+	for _, s := range q.whole.Servers {
+		if t, ok := startTimes(q.whole, readLastRun(q.whole.Path))[s]; ok && s.Address() == q.Server {
 			cost = fmt.Sprintf(": %s of starts (%s)", plan.PlainDuration(t.all(f.Legs).Round(time.Minute)), t.basis)
 		}
 	}
-	fmt.Fprintf(a.Out, "%d values of %s, %s of %s at %s on %s. About %d legs with %d of the values%s, at most %d legs. Assumed: legs differ by %.0f %%, and the claim is true.\nEach leg is one start of the server and one round of requests. Bisected if the last value is certainly worse than the first by more than %s.\n",
-		len(q.Values), q.Variable, q.Metric, q.Workload, q.Level, q.Server, f.Legs, f.Values, cost, q.most, 100*usualNoise, metric.Format(metric.Ratio, q.Least))
+	fmt.Fprintf(a.Out, "About %d legs with %d of the %d values of %s%s, at most %d legs. A leg is one start of %s and one round of %s at %s.\n",
+		f.Legs, f.Values, len(q.Values), q.Variable, cost, q.most, q.Server, q.Workload, q.Level)
+	fmt.Fprintf(a.Out, "Assumed: legs differ by %.0f %%, and the claim is true. Bisected if %s of the last value is certainly worse by more than %s.\n",
+		100*usualNoise, q.Metric, metric.Format(metric.Ratio, q.Least))
 }
 
 // usualNoise is the standard deviation of a leg that a forecast assumes.

@@ -83,7 +83,7 @@ func TestLongBisectAnswers(t *testing.T) {
 		{"beside a value that cannot be measured", 5, nil, 0, "The change came after v3.json, with v5.json at the latest"},
 		{"no change", 8, nil, 1, "Nothing to bisect: the last value is certainly not worse than the first by more than 2.5%"},
 		{"too few legs", 6, []string{"--legs", "13"}, 3, "Cannot tell: the change lies between"},
-		{"what it would cost", 6, []string{"--estimate"}, 0, "8 values of profile, e2e mean of chat at 8 on next. About"},
+		{"what it would cost", 6, []string{"--estimate"}, 0, "8 values of profile, at most 240 legs. A leg is one start of next and one round of chat at 8. Assumed"},
 		{"another metric", 6, []string{"--metric", "throughput", "--at", "chat/8", "--claimed", "+10%"}, 0, "with v6.json"},
 		{"no such variable", 6, []string{"--var", "profile2=1"}, 2, ""},
 		{"no such cell", 6, []string{"--at", "chat/9"}, 2, ""},
