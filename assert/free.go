@@ -240,7 +240,7 @@ func (j *judge) levelValue(key levelKey, w *plan.Workload, typ cty.Type) cty.Val
 	}
 	attrs := map[string]cty.Value{}
 	for name, t := range typ.AttributeTypes() {
-		def, known := metric.Lookup(name)
+		def, known := j.promised.Metric(name)
 		switch {
 		case t.IsListType():
 			attrs[name] = positions(l)

@@ -78,7 +78,7 @@ func (r *runner) server(s *plan.Server, cases []Case) {
 		return
 	}
 	if found == nil {
-		found = &metric.ServerRun{Address: s.Address(), Declared: r.redacted(s.Declared())}
+		found = &metric.ServerRun{Address: s.Address(), Declared: r.redacted(s.Declared()), Series: s.Telemetry.Prometheus.Defs()}
 		r.run.Servers = append(r.run.Servers, found)
 	}
 	begin := r.Clock.Now()

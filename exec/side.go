@@ -173,7 +173,9 @@ func separateGPUs(sides []*side) bool {
 // is ready.
 func (t *turns) launched(x *side) bool {
 	if x.found == nil {
-		x.found = &metric.ServerRun{Address: x.server.Address(), Declared: t.redacted(x.server.Declared())}
+		x.found = &metric.ServerRun{
+			Address: x.server.Address(), Declared: t.redacted(x.server.Declared()), Series: x.server.Telemetry.Prometheus.Defs(),
+		}
 		t.runner.run.Servers = append(t.runner.run.Servers, x.found)
 	}
 	x.began = t.Clock.Now()

@@ -83,6 +83,8 @@ const (
 	// Starts metrics are the times that tokgate's starts of the server took. The value belongs to the
 	// server: each level whose requests it served has it.
 	Starts
+	// Queried metrics are series that the plan names itself, read from a Prometheus server.
+	Queried
 )
 
 // Def is the definition of a metric. The language, the judgement, the reports and the documentation

@@ -14,6 +14,8 @@ type Night struct {
 	// Servers holds the fingerprint of each server, by the server's address.
 	Servers map[string]Fingerprint `json:"servers"`
 	Figures []Figure               `json:"figures"`
+	// Series defines the metrics that the plan named itself, read from a Prometheus server.
+	Series []Def `json:"series,omitempty"`
 	// Rambling holds, for a run that passed, the share of each level's natural answers that were
 	// empty or repeated themselves.
 	Rambling []Figure `json:"rambling,omitempty"`

@@ -72,6 +72,8 @@ type ServerRun struct {
 	// Starts holds the starts of the server, in order. A comparison may start a server several
 	// times.
 	Starts []Start `json:"starts,omitempty"`
+	// Series defines what a Prometheus server was asked about the server; nil if nothing.
+	Series []Def `json:"series,omitempty"`
 	// Path says how the server's streams were read: PathOwn, or "net/http: " and the reason, such
 	// as "net/http: TLS". It is "" in virtual time, or if not recorded.
 	Path string `json:"path,omitempty"`
@@ -84,6 +86,28 @@ type ServerRun struct {
 	EndUnknown string `json:"end_unknown,omitempty"`
 	// Log is the end of the server's log if Error is set. tokgate did not write this text.
 	Log string `json:"log,omitempty"`
+}
+
+// Queried returns the definitions of what a Prometheus server was asked about the server. A recording
+// has only their names, units and directions.
+func (s *ServerRun) Queried() []Def {
+	out := slices.Clone(s.Series)
+	for i := range out {
+		out[i].Scope, out[i].Source = PerReading, Queried
+	}
+	return out
+}
+
+// Queried returns the definitions of what a Prometheus server was asked about all servers.
+func (r *Run) Queried() (out []Def) {
+	for _, s := range r.Servers {
+		for _, d := range s.Queried() {
+			if !slices.ContainsFunc(out, func(x Def) bool { return x.Name == d.Name }) {
+				out = append(out, d)
+			}
+		}
+	}
+	return out
 }
 
 // Program returns the image or the command that started the server; "" if it is not known.

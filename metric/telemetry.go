@@ -288,7 +288,7 @@ func (l *Level) readRounds(name string, take func(*Telemetry) bool) (why string)
 		case take(r.Telemetry):
 			continue
 		default:
-			reason = cmp.Or(r.Telemetry.Missing[name], orNone(def.NoValue))
+			reason = cmp.Or(r.Telemetry.Missing[name], def.NoValue, "the telemetry of the server has no series of this name")
 		}
 		lacking, why = lacking+1, cmp.Or(why, reason)
 	}

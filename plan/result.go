@@ -20,6 +20,9 @@ var readingStats = []string{"mean", "min", "max"}
 // each draft position.
 const acceptRateAt = "accept_rate_at"
 
+// ResultNames are the results of a level that are no metrics.
+var ResultNames = append([]string{acceptRateAt}, resultCounts...)
+
 var resultCounts = []string{
 	"requests",      // that were due
 	"completed",     // of them
@@ -104,7 +107,7 @@ func unknownLevelValue(p *Plan) cty.Value {
 		read[s] = number
 	}
 	attrs := map[string]cty.Value{}
-	for _, d := range metric.Defs {
+	for _, d := range slices.Concat(metric.Defs, p.Queried()) {
 		switch {
 		case d.Scope == metric.PerLevel:
 			attrs[d.Name] = number
@@ -173,4 +176,25 @@ func WholeNumber(v cty.Value) (int64, bool) {
 	}
 	n, accuracy := f.Int64()
 	return n, accuracy == 0
+}
+
+// Queried returns the definitions of all series of the plan's servers.
+func (p *Plan) Queried() (out []metric.Def) {
+	for _, s := range p.Servers {
+		for _, d := range s.Telemetry.Prometheus.Defs() {
+			if !slices.ContainsFunc(out, func(x metric.Def) bool { return x.Name == d.Name }) {
+				out = append(out, d)
+			}
+		}
+	}
+	return out
+}
+
+// Metric returns the definition of a metric, or of a series of the plan's servers.
+func (p *Plan) Metric(name string) (metric.Def, bool) {
+	queried := p.Queried()
+	if i := slices.IndexFunc(queried, func(d metric.Def) bool { return d.Name == name }); i >= 0 {
+		return queried[i], true
+	}
+	return metric.Lookup(name)
 }

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
+
+	"github.com/tokgate/tokgate/metric"
 )
 
 // Telemetry says how tokgate reads the metrics of a server and its GPUs during the load.
@@ -16,7 +18,34 @@ type Telemetry struct {
 	// server. A server that tokgate did not start then has none.
 	GPUs    []string `plan:"gpus"`
 	Require Require
-	Range   hcl.Range // place in the plan; zero without a telemetry block
+	// Prometheus is asked about the server too; nil if none is.
+	Prometheus *Prometheus
+	Range      hcl.Range // place in the plan; zero without a telemetry block
+}
+
+// Prometheus is a Prometheus server that is asked about a server while the load runs.
+type Prometheus struct {
+	URL     string            `plan:"url"`
+	Headers map[string]string `plan:"headers"` // sent with every query
+	Stale   time.Duration     `plan:"stale"`   // older samples are no value
+	Series  []Series
+	Range   hcl.Range
+}
+
+// Series is one figure from a Prometheus server. Def is its definition as a metric.
+type Series struct {
+	Def    metric.Def
+	PromQL string
+}
+
+// Defs returns the definitions of the series; nil if p is nil.
+func (p *Prometheus) Defs() (out []metric.Def) {
+	if p != nil {
+		for _, s := range p.Series {
+			out = append(out, s.Def)
+		}
+	}
+	return out
 }
 
 // Require holds conditions on the server's GPUs. A measured round that does not meet a

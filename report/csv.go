@@ -38,7 +38,8 @@ func LevelsCSV(w io.Writer, d *Document) error {
 	out := csv.NewWriter(w)
 	head := []string{"run", "started", "plan", "simulated", "server", "workload", "level", "kind", "n", "probe", "skipped",
 		"due", "completed", "failed", "reconnects", "at_s", "duration_s", "window_s", "input_tokens", "output_tokens"}
-	for _, def := range metric.Defs {
+	defs := slices.Concat(metric.Defs, d.Run.Queried())
+	for _, def := range defs {
 		for _, stat := range statsOf(def.Scope) {
 			head = append(head, strings.TrimSuffix(def.Name+"_"+stat, "_"))
 		}
@@ -54,7 +55,7 @@ func LevelsCSV(w io.Writer, d *Document) error {
 			strconv.Itoa(c.Due()), strconv.Itoa(c.Completed), strconv.Itoa(c.Failed), strconv.Itoa(c.Reconnects),
 			allDigits(metric.Some(c.begin())), allDigits(metric.Some(c.Took())), allDigits(metric.Some(c.Window)),
 			strconv.Itoa(c.InputTokens), strconv.Itoa(c.OutputTokens)}
-		for _, def := range metric.Defs {
+		for _, def := range defs {
 			for _, stat := range statsOf(def.Scope) {
 				row = append(row, allDigits(c.Summary(def.Name).Stat(stat)))
 			}

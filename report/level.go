@@ -52,6 +52,14 @@ func (b *builder) level(bare, l, whole *metric.Level) Case {
 			c.Series = append(c.Series, s)
 		}
 	}
+	if found := b.run.Server(l.Server); found != nil {
+		for _, def := range found.Queried() {
+			c.Metrics = append(c.Metrics, b.summary(def, l, samples))
+			if s, ok := seriesOf(def, l); ok {
+				c.Series = append(c.Series, s)
+			}
+		}
+	}
 	if c.VLLMBench = vllmBench(l); c.VLLMBench != nil {
 		c.VLLMBench.ITL = c.Summary("itl").milliseconds()
 	}

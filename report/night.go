@@ -36,7 +36,7 @@ func factsOf(s *metric.ServerRun) metric.Fingerprint {
 func (d *Document) Night() metric.Night {
 	n := metric.Night{
 		Run: d.Run.ID, Tool: d.Run.Tool, Plan: d.Plan.Name, Started: d.Run.Started, Simulated: d.Run.Simulated,
-		Servers: map[string]metric.Fingerprint{}, Figures: []metric.Figure{},
+		Servers: map[string]metric.Fingerprint{}, Figures: []metric.Figure{}, Series: d.Run.Queried(),
 	}
 	for _, s := range d.Run.Servers {
 		n.Servers[s.Address] = factsOf(s)
@@ -113,6 +113,12 @@ func (d *Document) figures(c *Case, list []struct{ name, stat string }, add func
 		m := c.Summary(f.name)
 		if v := m.Stat(f.stat); v.OK {
 			add(at(f.name, f.stat), v.V, m.N)
+		}
+	}
+	for _, def := range d.Run.Queried() {
+		m := c.Summary(def.Name)
+		if v := m.Stat("mean"); v.OK && def.Better != metric.Neutral {
+			add(at(def.Name, "mean"), v.V, m.N)
 		}
 	}
 	for _, v := range d.Verdicts {

@@ -16,6 +16,7 @@ type series struct {
 	at     []int // indices of the nights
 	values []float64
 	scale  scale
+	def    *metric.Def // of a series that the plan names itself; nil for a metric
 	// next is the trend of the same metric after the workload changed; nil if it did not change.
 	next *metric.Trend
 }
@@ -29,6 +30,9 @@ func gather(nights []metric.Night) []*series {
 			s := known[f.Trend]
 			if s == nil {
 				s = &series{key: f.Trend}
+				if i := slices.IndexFunc(n.Series, func(d metric.Def) bool { return d.Name == f.Metric }); i >= 0 {
+					s.def = &n.Series[i]
+				}
 				known[f.Trend] = s
 				list = append(list, s)
 			}
@@ -66,7 +70,7 @@ func (s *series) read(nights []metric.Night, opts Options) (c column, t Trend, o
 	}
 	for i, v := range s.values {
 		run := nights[s.at[i]].Run
-		if v == 0 && s.scale.log && def.Source == metric.Server {
+		if v == 0 && s.scale.log && (def.Source == metric.Server || def.Source == metric.Queried) {
 			t.Outcome, t.Message = verdict.Skipped, fmt.Sprintf("recorded only: nights are compared by ratios, and the value was 0 in run %s", run)
 			return c, t, false
 		}
@@ -100,6 +104,11 @@ func (s *series) definition() (def metric.Def, ok bool) {
 		if s.key.Stat == metric.StatHigherIsBetter {
 			def.Better = metric.HigherIsBetter
 		}
+		return def, true
+	}
+	if s.def != nil {
+		def = *s.def
+		def.Scope, def.Source = metric.PerReading, metric.Queried
 		return def, true
 	}
 	def, ok = metric.Lookup(s.key.Metric)

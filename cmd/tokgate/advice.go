@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
@@ -176,6 +177,13 @@ func untoldBy(p *plan.Plan, s *plan.Server, m metric.Def) string {
 			}
 		case t.URL == "" && (starts(s) || s.Endpoint != nil) && !telemetry.Tells(s.Engine, m.Name):
 			return fmt.Sprintf("engine %q does not report it; the metrics of each engine are in docs/metrics.md", s.Engine)
+		}
+	case metric.Queried:
+		switch {
+		case t.Off:
+			return telemetryOff
+		case !slices.ContainsFunc(t.Prometheus.Defs(), func(d metric.Def) bool { return d.Name == m.Name }):
+			return "its telemetry has no series of this name"
 		}
 	case metric.GPU:
 		return untoldByGPUs(s)

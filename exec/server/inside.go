@@ -27,17 +27,25 @@ func (r *reached) openWatch(model string) (w *telemetry.Watch, done func()) {
 		w.NoServer, w.NoGPU = "telemetry is off in the plan", "telemetry is off in the plan"
 		return w, func() {}
 	}
-	leave := func() {}
+	leave := r.queries(w)
 	if len(r.replicas) > 0 {
 		w.Replicas = r.pagesBehind()
-		return w, r.gpuSource(w, t)
+		stop := r.gpuSource(w, t)
+		return w, func() {
+			leave()
+			stop()
+		}
 	}
 	// A separate client reads the metrics page, so the load's connections stay undisturbed.
 	page, path, err := r.pages(t.URL)
 	if err != nil {
 		w.NoServer = err.Error()
 	} else {
-		leave = page.Close
+		asked := leave
+		leave = func() {
+			asked()
+			page.Close()
+		}
 		w.Server = telemetry.Fetch(r.Clock, r.reading(page, path, &telemetry.Pages{Model: model}))
 	}
 	stop := r.gpuSource(w, t)

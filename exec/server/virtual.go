@@ -123,6 +123,9 @@ func (l *Virtual) openWatch(v *virtual, s *plan.Server, profile *sim.Profile) *t
 		Clock: v.Clock, Interval: max(s.Telemetry.Interval, l.Seldom),
 		NoServer: "telemetry is off in the plan", NoGPU: "the run is simulated",
 	}
+	for _, d := range s.Telemetry.Prometheus.Defs() {
+		w.Queried = append(w.Queried, d.Name)
+	}
 	if s.Telemetry.Off {
 		return w
 	}

@@ -20,6 +20,9 @@ type Watch struct {
 	NoServer, NoGPU string
 	// Replicas read the metrics pages of several servers behind a gateway, in place of Server.
 	Replicas []Replica
+	// Queries reads the figures that the plan names itself, and Queried are their names.
+	Queries Source
+	Queried []string
 }
 
 // Replica is the source of readings of one of several servers.
@@ -50,7 +53,7 @@ func (w *Watch) Begin(ctx context.Context) *Session {
 		}
 		return f
 	}
-	s.server, s.gpu = begin(w.Server), begin(w.GPU)
+	s.server, s.gpu, s.queries = begin(w.Server), begin(w.GPU), begin(w.Queries)
 	for _, r := range w.Replicas {
 		s.replicas = append(s.replicas, begin(r.Read))
 	}
@@ -63,6 +66,7 @@ type Session struct {
 	ctx         context.Context
 	cancel      context.CancelFunc
 	server, gpu *feed
+	queries     *feed
 	replicas    []*feed
 	feeds       []*feed // all of them
 	loaded      bool    // the load has begun
@@ -135,14 +139,20 @@ func (s *Session) Over(from, to time.Duration) *metric.Telemetry {
 // parts add up to the whole window.
 func (s *Session) Part(from, to, begin, end time.Duration) *metric.Telemetry {
 	of := span{from, to, begin, end}
-	if !s.Several() {
-		return summarize(of, s.server.history(s.watch.NoServer), s.gpu.history(s.watch.NoGPU))
-	}
 	var replicas []behind
 	for i, f := range s.replicas {
 		replicas = append(replicas, behind{s.watch.Replicas[i].URL, f.rested, f.history("")})
 	}
-	return summarizeAll(of, replicas, s.gpu.history(s.watch.NoGPU))
+	gpu := s.gpu.history(s.watch.NoGPU)
+	var t *metric.Telemetry
+	if t = summarize(of, s.server.history(s.watch.NoServer), gpu); s.Several() {
+		t = summarizeAll(of, replicas, gpu)
+	}
+	asked := s.queries.history("the run is simulated, and asks no Prometheus")
+	for _, name := range s.watch.Queried {
+		asked.gauge(t, name, from, to)
+	}
+	return t
 }
 
 type feed struct {

@@ -20,6 +20,7 @@ type Block struct {
 	// ToServer says that the texts of the block go to a server, or describe it. Only they may be
 	// made of secrets.
 	ToServer bool
+	Series   bool     // whether thresholds on the series of telemetry may stand in it
 	Not      []Clash  // what the block does not go with
 	One      []string // attributes and blocks of which a plan sets exactly one
 	Any      []string // attributes and blocks of which a plan sets at least one
@@ -112,6 +113,11 @@ func (d *decoder) schema(b *Block) *hcl.BodySchema {
 	s := &hcl.BodySchema{}
 	for _, a := range b.Attrs {
 		s.Attributes = append(s.Attributes, hcl.AttributeSchema{Name: a.Name, Required: a.Required && !a.conditional()})
+	}
+	if b.Series {
+		for _, def := range d.out.Queried() { // servers are read before all that may name a series
+			s.Attributes = append(s.Attributes, hcl.AttributeSchema{Name: def.Name})
+		}
 	}
 	for _, c := range b.Blocks {
 		s.Blocks = append(s.Blocks, hcl.BlockHeaderSchema{Type: c.Name, LabelNames: c.Labels})

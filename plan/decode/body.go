@@ -7,7 +7,6 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
 
@@ -213,7 +212,7 @@ func (b *body) isNull(attr *hcl.Attribute) bool {
 
 func (b *body) anyMetric() bool {
 	for name := range b.attrs {
-		if _, ok := metric.Lookup(name); ok {
+		if _, ok := b.d.out.Metric(name); ok {
 			return true
 		}
 	}

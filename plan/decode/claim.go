@@ -36,7 +36,7 @@ func readClaim(b *body, c *plan.Compare, work []*plan.Workload, improve bool) *p
 func readChanges(b *body, c *plan.Claim) []*plan.Change {
 	var out []*plan.Change
 	for _, attr := range sortedAttributes(b.attrs) {
-		def, ok := metric.Lookup(attr.Name)
+		def, ok := b.d.out.Metric(attr.Name)
 		if attr.Name == "capacity" {
 			def, ok = capacityDef, true
 		}

@@ -157,6 +157,7 @@ var serverBlock = &Block{
 				{Name: "gpus", Type: "list of numbers or strings", Computed: "the GPUs of the process or container; none for an endpoint", Doc: "The GPUs that the server uses, by index or UUID. tokgate does not know the GPUs of an endpoint. If they are in this machine, list them, or tokgate reads nothing from them. With `dcgm_url` the list is optional: without it, tokgate reads every GPU on the page."},
 				{Name: "require", Type: "map of limits", Computed: `{ throttled = "< 1%" }, if the GPUs report it`, Doc: "Upper limits on the state of the GPUs while a round is measured. A round that breaks a limit is not valid. `throttled`: the share of readings with thermal or hardware slowdown. `clock_spread`: in a comparison, how much the mean GPU clocks of control and candidate differ in a round. `foreign_processes`: the number of processes on the GPUs that this run did not start. \"any\" removes a limit."},
 			},
+			Blocks: []*Block{prometheusBlock},
 		},
 		{
 			Name: "expect", ToServer: true, Free: "a key of the fingerprint, with the value that tokgate must find",
@@ -295,7 +296,7 @@ var stageBlock = &Block{
 }
 
 var slaBlock = &Block{
-	Name: "sla", Repeat: true,
+	Name: "sla", Repeat: true, Series: true,
 	Doc: "Thresholds that the results must meet. A metric that has a value for each request, such as ttft, needs a statistic: `mean`, `p0.1` to `p99.9`, `min`, `max`, or `every` (each request must meet the limit). Write a limit with its unit, such as \"p95 < 2s\"; only `preemptions` and `foreign_processes` have no unit.",
 	Attrs: append([]*Attr{
 		{Name: "at", Type: "level or list of levels", Computed: "every level, and the capacity if a capacity block searches for it", Doc: "The levels that this block applies to, by number or name. \"capacity\" stands for the search of the capacity block.", Example: `[8]`},
@@ -431,8 +432,8 @@ var compareBlock = &Block{
 	},
 	Blocks: []*Block{
 		readingBlock,
-		{Name: "tolerate", Repeat: true, Doc: "How much worse than the control the candidate may be. Write a share of the control's value, such as \"p95 +10%\". If the metric is a share itself, write percentage points, such as \"rate -1pp\".", Attrs: append(claimAttrs(), pairedAttrs()...)},
-		{Name: "improve", Repeat: true, Doc: "How much better than the control the candidate must be. Write the change as in a tolerate block.", Attrs: claimAttrs()},
+		{Name: "tolerate", Repeat: true, Series: true, Doc: "How much worse than the control the candidate may be. Write a share of the control's value, such as \"p95 +10%\". If the metric is a share itself, write percentage points, such as \"rate -1pp\".", Attrs: append(claimAttrs(), pairedAttrs()...)},
+		{Name: "improve", Repeat: true, Series: true, Doc: "How much better than the control the candidate must be. Write the change as in a tolerate block.", Attrs: claimAttrs()},
 	},
 }
 

@@ -373,6 +373,7 @@ func readTelemetry(b *body) plan.Telemetry {
 		out.GPUs = []string{} // an empty list means no GPUs; nil would mean the default
 	}
 	out.Require = readRequire(t)
+	out.Prometheus = readPrometheus(t)
 	return out
 }
 

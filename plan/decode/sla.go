@@ -94,7 +94,7 @@ func readBounds(b *body) []*plan.Threshold {
 func readThresholds(b *body, good bool) []*plan.Threshold {
 	var out []*plan.Threshold
 	for _, attr := range sortedAttributes(b.attrs) {
-		def, ok := metric.Lookup(attr.Name)
+		def, ok := b.d.out.Metric(attr.Name)
 		if !ok {
 			continue
 		}

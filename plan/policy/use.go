@@ -121,6 +121,9 @@ func (l *listing) server(s *plan.Server) {
 	l.flags(s.Args, l.at(s.Range, "args"))
 	l.url(s.Telemetry.URL, l.at(s.Telemetry.Range, "metrics_url"))
 	l.url(s.Telemetry.DCGM, l.at(s.Telemetry.Range, "dcgm_url"))
+	if p := s.Telemetry.Prometheus; p != nil {
+		l.url(p.URL, l.at(p.Range, "url"))
+	}
 }
 
 func (l *listing) container(c *plan.Container) {

@@ -131,13 +131,29 @@ func levelTables(cases []*report.Case) []Block {
 	var out []Block
 	for _, t := range []*Table{
 		tableOf("Levels", clientColumns, cases), tableOf("What natural answers said", answerColumns, cases),
-		tableOf("Inside the server", insideColumns, cases), replicas(cases), turns(cases), dataRows(cases),
+		tableOf("Inside the server", insideColumns, cases), queried(cases), replicas(cases), turns(cases), dataRows(cases),
 	} {
 		if t != nil && len(t.Rows) > 0 {
 			out = append(out, Block{Table: t})
 		}
 	}
 	return out
+}
+
+// queried returns a table with a row for each series of the plan, at each level.
+func queried(cases []*report.Case) *Table {
+	t := &Table{Caption: "By Prometheus", Columns: Heads("Level", "Series", "Mean", "Min", "Max", "Readings")}
+	for _, c := range cases {
+		for i := range c.Metrics {
+			s := &c.Metrics[i]
+			if _, known := metric.Lookup(s.Metric); known || s.Of != "reading" {
+				continue
+			}
+			mean, least, most := s.Mean.Format(s.Unit), s.Min.Format(s.Unit), s.Max.Format(s.Unit)
+			t.Rows = append(t.Rows, Row(levelOf(c), Line(s.Metric), mean, least, most, strconv.Itoa(s.N)))
+		}
+	}
+	return t
 }
 
 // replicas returns a table with a row for each server behind a gateway, at each level.
