@@ -153,7 +153,7 @@ func TestTurns(t *testing.T) {
 	} {
 		d := newDuel(row.rounds, row.restart, row.names...)
 		run := d.run(t, nil)
-		must.Same(t, fmt.Sprintf("%s", row.restart), row.want, d.story())
+		must.Same(t, string(row.restart), row.want, d.story())
 		for _, name := range row.names[1:] {
 			must.Hold(t, slices.Equal(d.prompts[name], d.prompts["a"]), "%s: %s was sent other prompts than a", row.restart, name)
 		}

@@ -577,13 +577,6 @@ func TestMisuse(t *testing.T) {
 	})
 }
 
-// line returns the result of a search over requests in flight as a report shows it.
-func line(l Limit) string {
-	var c metric.Capacity
-	l.Fill(&c)
-	return c.Line
-}
-
 func TestLine(t *testing.T) {
 	for _, tt := range []struct {
 		l    Limit

@@ -18,7 +18,7 @@ func TestLeavingIsExact(t *testing.T) {
 	}{
 		{0.05, 400, 10}, {0.05, 95, 10}, {0.2, 10, 10}, {0.2, 13, 4}, {0.5, 100, 7}, {0.9, 20, 5}, {0.9, 1, 1}, {0.01, 50, 5},
 	} {
-		w := &plan.Workload{Name: "w", Cancel: &plan.Cancel{Share: tt.share, After: time.Second}}
+		w := &plan.Workload{Name: "w", Leave: plan.Leave{Cancel: &plan.Cancel{Share: tt.share, After: time.Second}}}
 		level := plan.Level{Name: "1", N: 1, Requests: tt.requests, Rounds: tt.rounds}
 		left, last := 0, -1
 		for i, due := range load.Split(tt.requests, tt.rounds) {

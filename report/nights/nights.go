@@ -136,10 +136,13 @@ func subject(t judged.Trend) string {
 func name(t judged.Trend) string { return strings.TrimSpace(t.Metric + " " + t.Stat) }
 
 // suspects returns a line for each series whose last night alone is worse, with the command that
-// measures its workload again.
+// measures its workload again, and for each series that is red, with the command that bisects it.
 func suspects(n judged.Result, o Options) []string {
 	var out []string
 	for _, t := range n.Trends {
+		if s := culprit(t, o); s != "" {
+			out = append(out, page.Line(s))
+		}
 		if !t.Suspect || t.Tonight == nil {
 			continue
 		}
@@ -152,6 +155,17 @@ func suspects(n judged.Result, o Options) []string {
 		out = append(out, page.Line(s))
 	}
 	return out
+}
+
+// culprit returns the command that finds who made a series red; "" if it is not red, or no bisection
+// measures it.
+func culprit(t judged.Trend, o Options) string {
+	def, _ := metric.Lookup(t.Metric)
+	if t.Outcome != assert.Fail || t.Tonight == nil || t.Level == "" || def.Source != metric.Client || def.Unit == metric.Ratio || def.Name == "" {
+		return ""
+	}
+	return fmt.Sprintf("Who did it? With the images since then, the oldest first, in a file: tokgate bisect %s --var image --values FILE --metric '%s' --at '%s/%s' --claimed %s",
+		cmp.Or(o.Plan, "PLAN"), name(t), t.Workload, t.Level, signed(t.Unit, t.Tonight.Center, t.Points[len(t.Points)-1].Value))
 }
 
 // signed writes a change of a value, such as "+9.8%" or, for a share, "-1.2 points".
