@@ -103,7 +103,7 @@ func (r Result) Sections() []page.Section {
 		}
 	}
 	first := page.Section{ID: "answer", Title: "Bisection", Blocks: []page.Block{
-		{Result: &page.Result{Class: class, Value: string(r.Outcome), Sentence: page.Capital(r.Answer())}}, {Text: page.Line(cell)}, {List: notes}}}
+		{Result: &page.Result{Class: class, Value: page.Capital(string(r.Outcome)), Sentence: page.Capital(r.Answer())}}, {Text: page.Line(cell)}, {List: notes}}}
 	if len(notes) == 0 {
 		first.Blocks = first.Blocks[:2]
 	}
@@ -111,23 +111,21 @@ func (r Result) Sections() []page.Section {
 		{ID: "legs", Title: "Legs", Blocks: []page.Block{{Table: r.table()}}}}
 }
 
-func (r Result) value(x float64) string {
-	if i := int(x); x == float64(i) && i >= 0 && i < len(r.Values) {
-		return r.Values[i]
-	}
-	return ""
+// axis has the values by their number, from 1.
+func (r Result) axis() chart.Axis {
+	return chart.Axis{Title: r.Variable + ", by number", Whole: true, Min: 1, Max: float64(len(r.Values)),
+		Format: func(v float64) string { return strconv.Itoa(int(math.Round(v))) }}
 }
 
 // chances shows how likely the change came with each value.
 func (r Result) chances() page.Figure {
 	c := chart.Chart{Name: "probability that the change came with each value", Height: 220,
-		X: chart.Axis{Title: r.Variable + ", by number", Whole: true, Min: 0, Max: float64(len(r.Values) - 1)},
-		Y: chart.Axis{Title: "probability", Min: 0, Max: 1}}
+		X: r.axis(), Y: chart.Axis{Title: "probability", Min: 0, Max: 1, Format: func(v float64) string { return fmt.Sprintf("%.1f", math.Abs(v)) }}}
 	t := &page.Table{Caption: "Probability that the change came with a value", Columns: page.Heads("Value", "Probability")}
 	var line chart.Series
 	for i, p := range r.Chances {
-		line.Points = append(line.Points, chart.Point{X: float64(i), Y: p, Tip: []string{r.Values[i], fmt.Sprintf("%.3f", p)}})
-		if p >= 0.001 {
+		line.Points = append(line.Points, chart.Point{X: float64(i + 1), Y: p, Tip: []string{r.Values[i], fmt.Sprintf("%.3f", p)}})
+		if p >= 0.01 {
 			t.Rows = append(t.Rows, page.Row(r.Values[i], fmt.Sprintf("%.3f", p)))
 		}
 	}
@@ -139,13 +137,12 @@ func (r Result) chances() page.Figure {
 // figures shows every leg at its value.
 func (r Result) figures() page.Figure {
 	c := chart.Chart{Name: r.Metric + " of each leg", Height: 220,
-		X: chart.Axis{Title: r.Variable + ", by number", Whole: true, Min: 0, Max: float64(len(r.Values) - 1)},
-		Y: chart.Axis{Title: r.Metric, Format: r.format}}
+		X: r.axis(), Y: chart.Axis{Title: r.Metric, Format: r.format}}
 	dots := chart.Series{Name: "legs", Loose: true}
 	for v := range r.Values {
 		for i, l := range r.Legs {
 			if l.Value == v && l.Broken == "" {
-				dots.Points = append(dots.Points, chart.Point{X: float64(v), Y: l.Figure, Tip: []string{r.Values[v], r.format(l.Figure), "leg " + strconv.Itoa(i+1)}})
+				dots.Points = append(dots.Points, chart.Point{X: float64(v + 1), Y: l.Figure, Tip: []string{r.Values[v], r.format(l.Figure), "leg " + strconv.Itoa(i+1)}})
 			}
 		}
 	}
@@ -161,7 +158,7 @@ func (r Result) format(x float64) string {
 }
 
 func (r Result) table() *page.Table {
-	t := &page.Table{Caption: "Every leg, in its order", Columns: page.Heads("Leg", r.Variable, r.Metric, "Start")}
+	t := &page.Table{Caption: "Every leg, in its order", Words: true, Columns: page.Heads("Leg", r.Variable, r.Metric, "Start")}
 	for i, l := range r.Legs {
 		value := r.format(l.Figure)
 		if l.Broken != "" {

@@ -89,6 +89,9 @@ func Comment(w io.Writer, d *report.Document) error {
 	if g := d.Strength; g != nil {
 		foot = "\n<sub>" + report.StrengthTitle + ": " + escaped(g.Says, messageBytes) + "</sub>\n" + foot
 	}
+	if said := page.Culprit(d); said != "" {
+		foot = "\n" + escaped(said, messageBytes) + "\n" + foot
+	}
 	out, _ := fitting(head, page.Comment(d), foot, CommentLines, commentBytes)
 	_, err := io.WriteString(w, out)
 	return err

@@ -160,12 +160,11 @@ func suspects(n judged.Result, o Options) []string {
 // culprit returns the command that finds who made a series red; "" if it is not red, or no bisection
 // measures it.
 func culprit(t judged.Trend, o Options) string {
-	def, _ := metric.Lookup(t.Metric)
-	if t.Outcome != assert.Fail || t.Tonight == nil || t.Level == "" || def.Source != metric.Client || def.Unit == metric.Ratio || def.Name == "" {
+	if t.Outcome != assert.Fail || t.Tonight == nil {
 		return ""
 	}
-	return fmt.Sprintf("Who did it? With the images since then, the oldest first, in a file: tokgate bisect %s --var image --values FILE --metric '%s' --at '%s/%s' --claimed %s",
-		cmp.Or(o.Plan, "PLAN"), name(t), t.Workload, t.Level, signed(t.Unit, t.Tonight.Center, t.Points[len(t.Points)-1].Value))
+	def, _ := metric.Lookup(t.Metric)
+	return page.Bisect(o.Plan, def, name(t), t.Workload, t.Level, signed(t.Unit, t.Tonight.Center, t.Points[len(t.Points)-1].Value))
 }
 
 // signed writes a change of a value, such as "+9.8%" or, for a share, "-1.2 points".
