@@ -1,0 +1,40 @@
+# Which of several flags' values made a vLLM slow? For `tokgate bisect` on a real engine: with 2
+# requests at a time it is much slower than with 8, at eight requests in flight.
+#
+#   printf '%s\n' 8 9 10 11 12 2 2 2 > values.txt
+#   tokgate bisect bisect.hcl --var model=DIR --var seqs --values values.txt --metric 'e2e mean' --at chat/8 --claimed +50%
+
+gate { measure_only = true }
+
+variable "model" {
+  type        = string
+  description = "The folder with the tiny model."
+}
+
+variable "seqs" {
+  type        = number
+  default     = 8
+  description = "How many requests the engine works on at a time."
+}
+
+server "vllm" {
+  engine = "vllm"
+  model  = var.model
+  process { gpus = 0 }
+  flags = {
+    max-model-len = 4096
+    max-num-seqs  = var.seqs
+    enforce-eager = true
+  }
+  ready { timeout = "30m" }
+}
+
+workload "chat" {
+  input_tokens  = 128
+  output_tokens = { mean = 32, jitter = "25%" }
+  load {
+    concurrency = 8
+    requests    = 40
+    timeout     = "5m"
+  }
+}
