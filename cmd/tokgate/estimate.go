@@ -181,7 +181,8 @@ func (l *lastRun) duration(c exec.Case) (d time.Duration, ok bool) {
 	case c.Level.Duration > 0:
 		return c.Level.Duration, true
 	case c.Load != nil && c.Level.Rate > 0 && c.Level.Stage == nil:
-		return c.Level.Lasts(), true
+		warm, last := conversing(c)
+		return warm + c.Level.Lasts() + last, true
 	case l == nil:
 		return 0, false
 	}
@@ -191,6 +192,20 @@ func (l *lastRun) duration(c exec.Case) (d time.Duration, ok bool) {
 	}
 	s, ok := l.cases[caseKey(c.Server.Address(), c.Workload.Address(), c.Level.Name)]
 	return time.Duration(s * float64(c.Level.Requests) * float64(time.Second)), ok
+}
+
+// conversing returns how long conversations that begin at a rate take to fill the server before the
+// window, and how long the last ones go on after it, by their thinking times. Both are 0 for single
+// requests.
+func conversing(c exec.Case) (warm, last time.Duration) {
+	if c.Load.Kind != metric.OpenLoop || c.Level.Stage != nil || !c.Workload.Prompt.Turns.Several() {
+		return 0, 0
+	}
+	last = time.Duration(max(c.Workload.Prompt.Turns.Mean-1, 0) * float64(c.Load.Think.Mean))
+	if warm = 3 * last; c.Load.Open != nil && c.Load.Open.Warmup != plan.OpenWarmupAuto {
+		warm = c.Load.Open.Warmup
+	}
+	return warm, last
 }
 
 func (l *lastRun) forecast(p *plan.Plan, only func(exec.Case) bool, start map[*plan.Server]startTime) progress.Forecast {
@@ -238,7 +253,11 @@ func work(c exec.Case) float64 {
 }
 
 func (l *lastRun) total(p *plan.Plan, start map[*plan.Server]startTime) string {
+	whole := l.takes(p, start)
 	if l == nil {
+		if whole.unknown == 0 {
+			return whole.text() + ", by the durations that the plan sets"
+		}
 		if most, ok := slowest(p); ok {
 			return fmt.Sprintf("unknown before the first run; on a server that just meets its thresholds, up to %s plus the warm-up and the starts", roundTime(most))
 		}
@@ -247,7 +266,6 @@ func (l *lastRun) total(p *plan.Plan, start map[*plan.Server]startTime) string {
 		}
 		return "unknown before the first run"
 	}
-	whole := l.takes(p, start)
 	if whole.unknown > 0 {
 		return fmt.Sprintf("more than %s, by the %s in %s, which did not have %s", roundTime(whole.expected.took), l.kind, l.path, count(whole.unknown, "part"))
 	}

@@ -33,7 +33,7 @@ type foretold struct {
 	unknown                          int  // levels and searches whose time is not known
 	untimed                          int  // most starts of servers whose time is not known
 	searches                         int  // searches whose number of requests is not known
-	open                             bool // some levels measure whatever comes in a time, so requests are minimums
+	open                             bool // some loads send whatever comes in a time, so requests are minimums
 }
 
 // scenario says how a run goes: after how many rounds comparisons end, and what share of its
@@ -89,7 +89,7 @@ func (b bill) of(x scenario, s *foretold) (a amount) {
 		}
 		b.requests(&a, cases[i], share, s)
 		if b.saturates(cases[i]) {
-			b.saturations(&a, cases[i], x.follow && cases[i].Load != nil, !slices.ContainsFunc(cases[:i], func(c exec.Case) bool {
+			b.saturations(&a, s, cases[i], x.follow && cases[i].Load != nil, !slices.ContainsFunc(cases[:i], func(c exec.Case) bool {
 				return c.Server == cases[i].Server && c.Workload == cases[i].Workload && b.saturates(c)
 			}))
 		}
@@ -122,13 +122,15 @@ func (b bill) saturates(c exec.Case) bool {
 
 // saturations adds the saturation before the first rate of a workload on a server, as long as the last
 // one or with a short warm-up, and the one that may follow each level.
-func (b bill) saturations(a *amount, c exec.Case, follows, first bool) {
+func (b bill) saturations(a *amount, s *foretold, c exec.Case, follows, first bool) {
 	took := time.Duration(0)
 	if first {
 		c.Level = plan.Level{Name: metric.SaturationName}
 		took = plan.Saturation + shortWarmup
 		if cost, ran := b.last.spentOn(c); ran {
 			took, a.sent = time.Duration(cost.Load*float64(time.Second)), a.sent+cost.Sent
+		} else {
+			s.open = true
 		}
 	}
 	if follows {
@@ -161,6 +163,10 @@ func (b bill) requests(a *amount, c exec.Case, share float64, s *foretold) {
 		a.measured, a.sent = a.measured+int(times), a.sent+int(times*float64(cost.Sent)/float64(cost.Measured))
 	default:
 		each := sentFor(c)
+		if warm, last := conversing(c); last > 0 { // the plan counts conversations
+			n *= c.Workload.Prompt.Turns.Mean
+			each = 1 + warm.Seconds()/c.Level.Lasts().Seconds()
+		}
 		if ran && cost.Measured > 0 {
 			each = float64(cost.Sent) / float64(cost.Measured)
 		}

@@ -99,3 +99,21 @@ workload "w" {
 	tokgate(t, "run", "--simulate", path).check(t, assert.ExitPass)
 	tokgate(t, "plan", path).check(t, assert.ExitPass, "1 start, each assumed: a minute, and 16 GB of weights")
 }
+
+// Conversations that begin at a rate are foretold by their thinking times: of four turns with 10 s
+// between them, 720 begin in three minutes. They fill the server for three times 30 s before, and go
+// on for 30 s. A simulated run sends 4,584 requests, measures 2,888, and takes 5m13s.
+func TestForetellConversations(t *testing.T) {
+	a := &app{color: "auto", Streams: Streams{Out: t.Output(), Err: t.Output()}}
+	p, diags := a.load("../../plans/conversations.hcl", inputs{}, false)
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	var first *lastRun
+	if got, want := first.takes(p, nil).requests(), "about 4,320 sent, 2,880 of them measured · 5m of load"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got, want := first.total(p, nil), "about 5m, by the durations that the plan sets"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
