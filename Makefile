@@ -137,6 +137,10 @@ real: build ## install real engines and try them, into docs/engines-tried.md; EN
 	plans/real/install.sh $(REAL_DIR) $(ENGINES)
 	CGO_ENABLED=0 $(GO) test ./cmd/tokgate -count=1 -run '^TestReal$$' -timeout 3h -v -real $(REAL_DIR) -engines '$(ENGINES)' -real-page $(CURDIR)/docs/engines-tried.md
 
+.PHONY: real-leaving
+real-leaving: build ## let 400 clients leave each of ENGINES that `make real` installed, into docs/engines-tried.md; minutes
+	CGO_ENABLED=0 $(GO) test ./cmd/tokgate -count=1 -run '^TestRealLeaving$$' -timeout 1h -v -real $(REAL_DIR) -engines '$(filter-out litellm,$(ENGINES))' -real-leaving-page $(CURDIR)/docs/engines-tried.md
+
 .PHONY: real-rate
 real-rate: build ## search the rate that llama.cpp's server carries, twice, with `make real`'s engine; 16 minutes, on an idle machine
 	@for i in 1 2; do PATH=$(REAL_DIR)/bin:$$PATH $(BIN) run --out results/real-rate/$$i --var model=$(REAL_DIR)/tiny.gguf plans/real/rate.hcl || true; done

@@ -34,9 +34,10 @@ import (
 )
 
 var (
-	realDir     = flag.String("real", "", "try the engines that plans/real/install.sh put into this `folder`")
-	realEngines = flag.String("engines", "vllm llama.cpp transformers litellm", "which of them, a `list` of words")
-	realPage    = flag.String("real-page", "", "put what came of it into this `page`, docs/engines-tried.md")
+	realDir         = flag.String("real", "", "try the engines that plans/real/install.sh put into this `folder`")
+	realEngines     = flag.String("engines", "vllm llama.cpp transformers litellm", "which of them, a `list` of words")
+	realLeavingPage = flag.String("real-leaving-page", "", "put what engines keep of clients that leave into this `page`, docs/engines-tried.md")
+	realPage        = flag.String("real-page", "", "put what came of it into this `page`, docs/engines-tried.md")
 )
 
 // TestReal runs the plans of plans/real on real engines, and writes the results. `make real` runs
@@ -72,6 +73,41 @@ func TestReal(t *testing.T) {
 		r.write()
 		left := r.running("")
 		must.Hold(t, len(left) <= 0, "%s: left running: %v", engine, left)
+	}
+}
+
+// TestRealLeaving lets 400 clients leave each engine, and writes what it keeps of them. `make
+// real-leaving` runs it. Only the figures of time depend on the machine.
+func TestRealLeaving(t *testing.T) {
+	if *realLeavingPage == "" {
+		t.Skip("make real-leaving")
+	}
+	page := read(t, *realLeavingPage)
+	for _, engine := range strings.Fields(*realEngines) {
+		r := newTrial(t, engine)
+		model := "tiny"
+		if engine == "llama.cpp" {
+			model = "tiny.gguf"
+		}
+		cmd, out := r.command("clients that leave", engine+".hcl", r.model(model))
+		cmd.Args = append(cmd.Args, "--only", "leaving")
+		r.run("clients that leave", cmd, out, nil)
+		var doc report.Document
+		must.Do(t, json.Unmarshal([]byte(read(t, filepath.Join(out, "results.json"))), &doc))
+		i := slices.IndexFunc(doc.Verdicts, func(v report.Verdict) bool { return v.Kind == assert.KindResidue })
+		j := slices.IndexFunc(doc.Cases, func(c report.Case) bool { return c.Departures != nil })
+		if i < 0 || j < 0 {
+			t.Errorf("%s: no verdict on what is left, or nobody left", engine)
+			continue
+		}
+		v := doc.Verdicts[i]
+		row := fmt.Sprintf("| %s | %d | %s: %s |\n", engine, doc.Cases[j].Departures.Left, v.Outcome, strings.Join(append([]string{v.Message}, v.NotesOf()...), "<br>"))
+		old := regexp.MustCompile(`(?m)^\| ` + regexp.QuoteMeta(engine) + ` \| \d+ \| .*\n`)
+		if page = old.ReplaceAllLiteralString(page, ""); !strings.Contains(page, "<!-- /leaving -->") {
+			t.Fatal("the page has no place for it")
+		}
+		page = strings.Replace(page, "<!-- /leaving -->", row+"<!-- /leaving -->", 1)
+		must.Do(t, os.WriteFile(*realLeavingPage, []byte(page), 0o644))
 	}
 }
 

@@ -33,3 +33,19 @@ workload "carry" {
     budget     = "2m"
   }
 }
+
+workload "leaving" {
+  description   = "What it keeps of 400 clients that leave"
+  input_tokens  = 256
+  output_tokens = 64
+  load {
+    concurrency = 4
+    requests    = 100
+    timeout     = "2m"
+  }
+  cancel {
+    share        = "80%"
+    after_tokens = 8
+  }
+  residue { severity = "warn" } # `make real-leaving` shows it; transformers serve reports nothing
+}
