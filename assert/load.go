@@ -268,6 +268,8 @@ func (s *subject) lengths(v *Verdict, samples []*metric.Sample, invalid objectio
 	}
 	if silent > 0 {
 		v.Note(s.countedHits(samples, invalid))
+	} else if said := hits(samples); said != "" {
+		v.Note(said)
 	}
 	if again := repeated(samples); again > 0 {
 		v.Note(fmt.Sprintf("%d of %d prompts may be in a cache, because they were sent before or because two rows of the data set are equal", again, len(samples)))
@@ -297,6 +299,27 @@ func repeated(samples []*metric.Sample) int {
 		}
 	}
 	return n
+}
+
+// hits says how much of the prompts the server found in a cache, beside how much it could find at most;
+// "" if no prompt begins like one that was sent before.
+func hits(samples []*metric.Sample) string {
+	input, cached, shared := 0.0, 0.0, 0.0
+	for _, x := range samples {
+		if x.Completed() && x.Usage != nil {
+			input, cached = input+float64(x.Usage.Input), cached+float64(x.Usage.Cached)
+			shared += x.Shared * float64(x.Usage.Input)
+		}
+	}
+	if shared == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s of the prompts' tokens came from a cache, %s", metric.Format(metric.Ratio, cached/input), implied(shared/input))
+}
+
+// implied says how much of the prompts could come from a cache.
+func implied(share float64) string {
+	return "of at most " + metric.Format(metric.Ratio, share) + " that had been sent before"
 }
 
 // unexplained says why cached tokens are suspicious: no part of the prompts, or only the share that
@@ -339,7 +362,11 @@ func (s *subject) countedHits(samples []*metric.Sample, invalid objection) strin
 	if hits.V > queries.V*(template+share+cacheTolerance) {
 		invalid(verdict.CauseInvalid, "cache: by the server's own count, %.0f of %.0f prompt tokens came from a cache, %s", hits.V, queries.V, unexplained(share, "the prompts"))
 	}
-	return fmt.Sprintf("the number of cached tokens comes from the server's counters (%.0f of %.0f prompt tokens), because the server's usage does not report it", hits.V, queries.V)
+	said := fmt.Sprintf("the number of cached tokens comes from the server's counters (%.0f of %.0f prompt tokens), because the server's usage does not report it", hits.V, queries.V)
+	if share > 0 {
+		said += fmt.Sprintf("; it is %s of them, %s", metric.Format(metric.Ratio, hits.V/queries.V), implied(share))
+	}
+	return said
 }
 
 // loaded checks that the load was as declared: all slots were busy, or all requests of a burst were

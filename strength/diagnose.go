@@ -14,7 +14,7 @@ import (
 // threshold on one of these metrics fails sooner or later.
 var (
 	boundsDecode  = []string{"speed", "request_speed", "tpot", "itl", "e2e", "e2e_speed", "throughput", "goodput", "request_rate"}
-	boundsPrefill = []string{"ttft", "ttfa", "e2e", "e2e_speed", "input_throughput", "goodput"}
+	boundsPrefill = []string{"ttft", "ttft_turn_1", "ttft_later", "ttfa", "e2e", "e2e_speed", "input_throughput", "goodput"}
 )
 
 // Diagnose reports what the gate of a plan cannot notice. It reads only the plan. For example, it

@@ -56,6 +56,34 @@ workload "w" {
 	}
 }
 
+// The TTFT of first or of later turns bounds prefill too.
+func TestDiagnoseConversations(t *testing.T) {
+	for _, metric := range []string{"ttft_turn_1", "ttft_later"} {
+		p, diags := decode.File(decode.Options{Path: "gate.hcl", Source: []byte(strings.Replace(`
+server "a" {
+  simulator {}
+}
+workload "w" {
+  input_tokens  = 64
+  output_tokens = 8
+  prompt { turns = 3 }
+  load {
+    users    = 4
+    duration = "5m"
+  }
+  sla {
+    speed  = "mean > 9 tok/s"
+    METRIC = "mean < 1s"
+  }
+}
+`, "METRIC", metric, 1))})
+		must.Need(t, !diags.HasErrors(), "%v", diags)
+		if got := Diagnose(p); len(got) > 0 {
+			t.Errorf("%s: %v", metric, got)
+		}
+	}
+}
+
 // If the only requirement of a plan is a comparison that is left out, a diagnostic says that
 // nothing is required.
 func TestDiagnoseLeftOut(t *testing.T) {

@@ -42,6 +42,9 @@ func NewRows(set *traffic.Dataset, shuffled bool, seed int64) *Rows {
 // most byBytes times its share of the bytes.
 const byBytes = 1.25
 
+// mostOfARow is the largest share of a prompt that begins like others and goes on differently.
+const mostOfARow = 0.999
+
 // Prompt returns the prompt of a request. The argument number counts the server's requests with the
 // same purpose, from 0.
 //
@@ -61,8 +64,9 @@ func (r *Rows) Prompt(phase metric.Phase, number int) client.Prompt {
 		// other rows is now a larger share of the prompt.
 		share *= max(1, float64(whole)/float64(p.Bytes()))
 	}
-	p.Row, p.Shared = i+1, min(share, 1)
-	if r.used[i] {
+	// Only a whole row that came before is shared whole, however much byBytes allows.
+	p.Row, p.Shared = i+1, min(share, mostOfARow)
+	if r.used[i] || r.shares[i] >= 1 {
 		p.Shared = 1
 	}
 	r.used[i] = true

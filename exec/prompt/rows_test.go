@@ -46,6 +46,15 @@ func TestRows(t *testing.T) {
 		}
 		return rows, again
 	}
+	// Nine tenths in common are not a row that came before; two equal rows are.
+	begins := strings.Repeat("the same beginning ", 10)
+	r := prompt.NewRows(dataset(t, fmt.Sprintf(`{"prompt":"%sof one row"}`, begins), fmt.Sprintf(`{"prompt":"%sof another"}`, begins),
+		`{"prompt":"twice"}`, `{"prompt":"twice"}`), false, 1)
+	for i, whole := range []bool{false, false, true, true} {
+		if p := r.Prompt(metric.Measured, i); (p.Shared == 1) != whole || p.Shared < 0.9 {
+			t.Errorf("row %d shares %v", p.Row, p.Shared)
+		}
+	}
 	inOrder, again := numbers(false, 1)
 	for i, row := range inOrder {
 		must.Hold(t, row == i%50+1, "request %d is row %d", i, row)
