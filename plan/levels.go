@@ -26,8 +26,8 @@ func (w *Workload) Longest() int { return max(w.Prompt.Turns.Max, 1) * (w.Input 
 // 200 requests up to level 10.
 func DefaultRequests(level int) int { return Waves(mostBatches, level) }
 
-// LegRequests is the number of measured requests of a leg of a comparison if the plan sets none:
-// 200 up to level 10, and above it ten waves, but at least 300.
+// LegRequests is the number of measured requests of a leg of a comparison, and of a probe of bursts, if
+// the plan sets none: 200 up to level 10, and above it ten waves, but at least 300.
 func LegRequests(level int) int {
 	if level <= 10 {
 		return 200
@@ -196,10 +196,15 @@ func (c *Capacity) Level(n int) Level {
 		return l
 	}
 	l := Level{Name: "probe " + LevelName(c.Over, n), N: n, Requests: c.Requests, Range: c.Range}
-	if l.Requests == 0 {
+	burst := c.Over == metric.Burst
+	switch {
+	case l.Requests > 0:
+	case burst:
+		l.Requests = max(LegRequests(n), c.Least)
+	default:
 		l.Requests = max(DefaultRequests(n), c.Least)
 	}
-	if c.Over == metric.Burst {
+	if burst {
 		l.Rounds = max(10, (l.Requests+n-1)/n)
 		l.Requests = l.Rounds * n
 		return l
