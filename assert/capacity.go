@@ -164,7 +164,7 @@ func again(asked *plan.Capacity, c *metric.Capacity, probes []probe) search.Limi
 		Resolution: asked.Resolution, Relative: asked.Relative}
 	var s capacitySearch
 	if c.Over == metric.OpenLoop {
-		rates := search.RateOptions{Options: opts}
+		rates := search.RateOptions{Options: opts, Largest: float64(asked.Largest)}
 		rates.Step = cmp.Or(opts.Step, plan.RateStep)
 		for _, v := range probes {
 			if v.Purpose != search.Known && len(v.level.Saturation) > 0 {

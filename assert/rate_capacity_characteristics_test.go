@@ -178,3 +178,37 @@ func (m *rateModel) searches(t *testing.T, out *strings.Builder, most float64) {
 			100*float64(near)/n, 100*float64(certified)/n, 100*float64(over)/n, 100*float64(within)/n, (took / time.Duration(*rateSearches)).Round(time.Second))
 	}
 }
+
+var unsaturatedGates = flag.Int("unsaturated", 4, "simulated gates of each rate without a saturation")
+
+// TestLongUnsaturated counts how often a p95 at its limit passes near the largest rate if the plan says
+// saturate = false, so that nothing tells how near the rate is.
+func TestLongUnsaturated(t *testing.T) {
+	m := usualRates()
+	m.shape = 1
+	most := m.largest()
+	for _, near := range []float64{0.7, 0.85, 0.95} {
+		l, _ := m.arriving(7, near*most, 20_000, saturation{})
+		limit, _ := metric.Of(metric.MustLookup("ttft"), l.MeasuredSamples()).Percentile(95)
+		times := []float64{1, 2, 10} // the limit beside the true p95
+		passed, free := make([]int, len(times)), 0
+		for i := range int64(*unsaturatedGates) {
+			l, _ := m.arriving(1000+i, near*most, 3000, saturation{})
+			s, th := m.subject(l), *threshold("ttft", "p95 < 2s")
+			if th.Limit = limit; s.judge(&th).Outcome == Pass {
+				free++
+			}
+			s.workload.Loads[0].Open.Unsaturated = true
+			for k, x := range times {
+				if th.Limit = x * limit; s.judge(&th).Outcome == Pass {
+					passed[k]++
+				}
+			}
+		}
+		t.Logf("at %v of %.1f req/s a p95 of %.3f s with limits of %v times that passes in %v of %d (%d at its limit if the plan did not say so)",
+			near, most, limit, times, passed, *unsaturatedGates, free)
+		if n := float64(*unsaturatedGates); float64(passed[0]) > 0.05*n+3*math.Sqrt(0.05*n) {
+			t.Errorf("at %v of the largest rate a p95 at its limit passes in %d of %d", near, passed[0], *unsaturatedGates)
+		}
+	}
+}

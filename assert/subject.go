@@ -53,10 +53,14 @@ func largest(parts []float64, alpha float64) (mean, low, high float64, ok bool) 
 //
 // The share is at most (1 − ρ)²/(c² + 0.5). ρ is the rate divided by the lower bound of the largest
 // rate. c² is the variance of the gaps between arrivals, divided by the square of their mean. If
-// the largest rate is unknown, the share is 1.
+// the plan forbids to measure the largest rate, each wave counts as one request. If the largest rate is
+// unknown for another reason, the share is 1.
 func (s *subject) crowding() float64 {
 	_, least, _, ok := largest(s.level.Saturation, s.policy.Alpha())
-	if !ok || s.level.Kind != metric.OpenLoop {
+	switch {
+	case s.unsaturated():
+		return min(1, float64(s.waves)/float64(max(s.n, 1)))
+	case !ok || s.level.Kind != metric.OpenLoop:
 		return 1
 	}
 	idle := max(1-s.level.Rate/least, 0)
@@ -92,13 +96,28 @@ func (s *subject) lowerRate() string {
 
 // scatter returns the squared coefficient of variation of the gaps between arrivals.
 func (s *subject) scatter() float64 {
-	if c := s.workload.Capacity; s.level.Probe != nil && c != nil && c.Load.Open != nil {
-		return 1 / c.Load.Open.Shape()
+	if open := s.arrivals(); open != nil {
+		return 1 / open.Shape()
+	}
+	return 1
+}
+
+// arrivals returns the plan's settings of the level's arrivals; nil if the plan has none.
+func (s *subject) arrivals() *plan.Open {
+	if c := searchOf(s.workload); s.level.Probe != nil && c != nil && c.Load.Open != nil {
+		return c.Load.Open
 	}
 	for _, load := range s.workload.Loads {
 		if load.Open != nil && slices.ContainsFunc(load.Levels, func(l plan.Level) bool { return l.Name == s.level.Name }) {
-			return 1 / load.Open.Shape()
+			return load.Open
 		}
 	}
-	return 1
+	return nil
+}
+
+// unsaturated reports whether the level has a rate, and the plan forbids to measure the largest rate of
+// the server. Then nothing tells how near the rate is, and how long busy periods are.
+func (s *subject) unsaturated() bool {
+	open, c := s.arrivals(), searchOf(s.workload)
+	return s.level.Kind == metric.OpenLoop && open != nil && (open.Unsaturated || s.level.Probe != nil && c != nil && c.Largest > 0)
 }

@@ -73,6 +73,10 @@ func (s *subject) share(v *Verdict, t *plan.Threshold) {
 	c, why := shareTest{share: share, e: e, toFail: s.toFail(groups, clusters)}, ""
 	c.k, c.n, why = s.toPass(groups, spells, clusters, share, s.effective(groups, quantities))
 	s.certifyShare(v, t, c, moments, why)
+	if v.Outcome == Pass && t.Metric.Name == "goodput" && s.unsaturated() && s.policy.Decide != plan.Estimate &&
+		slices.ContainsFunc(groups, func(g stat.Group) bool { return g.K > c.e*g.N }) {
+		v.Outcome, v.Needs = Inconclusive, "needs every part of the window to meet the limit, because the plan forbids to measure how near the rate is to the largest"
+	}
 }
 
 // fewFailed decides an implied threshold on success. The share in this run suffices for a pass, so

@@ -50,8 +50,9 @@ func LeastLoad(p *plan.Plan, c Case) time.Duration {
 }
 
 // Saturates reports whether the server is saturated before a level, and perhaps after it: before rates
-// that are constant. Compared servers, conversations and replays are not saturated.
+// that are constant, unless the plan says saturate = false. Compared servers, conversations and replays are
+// not saturated.
 func Saturates(p *plan.Plan, c Case) bool {
 	legs, _ := Legs(p, c)
-	return c.Load.Kind == metric.OpenLoop && c.Level.Stage == nil && c.Level.Speedup == 0 && legs == 1 && !c.Workload.Prompt.Turns.Several()
+	return c.Load.Kind == metric.OpenLoop && c.Level.Stage == nil && c.Level.Speedup == 0 && !c.Load.Open.Unsaturated && legs == 1 && !c.Workload.Prompt.Turns.Several()
 }

@@ -135,7 +135,11 @@ func (h *hunt) cutShort(s *series, r *search.Result) {
 	}
 	why := s.level.Rounds[len(s.level.Rounds)-1].Stopped
 	r.Note = why
+	late := s.level.Late()
 	switch cut := search.CutShort(r.N, s.level); {
+	case h.counts().Rates && late != "":
+		r.Outcome, r.Note = search.Saturated, late
+		h.last = visit{} // no look decided it
 	case cut.Outcome == search.Fail:
 		r.Outcome, r.Binding = cut.Outcome, cut.Binding
 		h.last = visit{} // no look decided it

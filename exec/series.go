@@ -283,7 +283,7 @@ func (s *series) newRound(due []int) *round {
 	rd := s.shapeless(due)
 	env := shape.Env{
 		Case: s.Case, Level: s.level.Name, Index: rd.out.Index, Seed: rd.out.Seed, Arrivals: rd.out.Seed,
-		Parts: due, Each: s.durations[s.Workload], Proven: rd.signs.proven, Leg: s.leg != nil,
+		Parts: due, Each: s.durations[s.Workload], Proven: rd.signs.proven, Leg: s.leg != nil, Probe: s.level.Probe != nil,
 	}
 	if s.run.Simulated {
 		// Real runs of one plan have the same arrivals, so that they can be compared. Each salt of a

@@ -29,7 +29,10 @@ type Open struct {
 	// Warmup is the duration of the load before the window. OpenWarmupAuto lasts until the backlog
 	// stops growing; in a replay it lasts TraceWarmup.
 	Warmup time.Duration
-	Trace  *traffic.Replay // replayed traffic; nil for a rate
+	// Unsaturated means that the largest rate of the server is not measured. Then only the backlog of a
+	// level shows whether the server sustains its rate.
+	Unsaturated bool
+	Trace       *traffic.Replay // replayed traffic; nil for a rate
 }
 
 // OpenWarmupAuto means that the plan has warmup = "auto" for a rate.

@@ -392,10 +392,13 @@ type Capacity struct {
 	// capacity, in [0, 1).
 	Resolution int
 	Relative   float64
-	Require    int           // required capacity, from From to UpTo; 0: none required
-	Budget     time.Duration `plan:"budget"`   // time limit on one server; 0: only the run's budget
-	Requests   int           `plan:"requests"` // requests at the first look at a level; 0: DefaultRequests
-	Least      int           // smallest number of requests that the preset needs
+	Require    int // required capacity, from From to UpTo; 0: none required
+	// Largest is the largest rate that the server is said to sustain, as a multiple of RateStep. It plans
+	// the probes, and certifies nothing. 0: it is measured.
+	Largest  int
+	Budget   time.Duration `plan:"budget"`   // time limit on one server; 0: only the run's budget
+	Requests int           `plan:"requests"` // requests at the first look at a level; 0: DefaultRequests
+	Least    int           // smallest number of requests that the preset needs
 	// MaxRequests is the largest number of requests of one level. If it is 0, the policy's number
 	// applies, or else sixteen times the number at the first look.
 	MaxRequests int  `plan:"max_requests"`

@@ -36,10 +36,13 @@ type RateOptions struct {
 	// Largest is the largest rate of the saturated server, and Least is a lower bound of it. Both
 	// are above 0, and in steps.
 	Largest, Least float64
-	Scatter        float64 // variance of the gaps between requests / square of their mean
-	Effective      int     // number of independent requests that can certify the thresholds
-	Short          int     // number of requests of a probe that estimates the limit
-	Most           int     // largest number of requests of a probe that certifies
+	// Unsaturated means that Largest is only said to be the largest rate. So nothing but the backlog of a
+	// probe shows that its rate is sustained.
+	Unsaturated bool
+	Scatter     float64 // variance of the gaps between requests / square of their mean
+	Effective   int     // number of independent requests that can certify the thresholds
+	Short       int     // number of requests of a probe that estimates the limit
+	Most        int     // largest number of requests of a probe that certifies
 }
 
 const (
@@ -318,7 +321,7 @@ func (s *Rates) certifying(n int) (p Probe, why string) {
 	}
 	requests := s.opts.Most
 	if need := reserve * float64(s.opts.Effective) / worth; need < float64(requests) {
-		requests = max(int(math.Ceil(need)), min(2*s.opts.Short, s.opts.Most))
+		requests = max(int(math.Ceil(need)), min(s.least(), s.opts.Most))
 	} else if n != s.opts.Require {
 		return p, fmt.Sprintf("certifying %s takes %.0f requests, more than max_requests = %d", s.label(n), need, s.opts.Most)
 	}
@@ -332,6 +335,15 @@ func (s *Rates) certifying(n int) (p Probe, why string) {
 		}
 	}
 	return p, ""
+}
+
+// least returns the smallest number of requests of a probe that certifies. The backlog alone shows less
+// than the backlog beside a saturation.
+func (s *Rates) least() int {
+	if s.opts.Unsaturated {
+		return 4 * s.opts.Short
+	}
+	return 2 * s.opts.Short
 }
 
 // takes returns the duration of a probe with the given number of requests at rate n, including

@@ -115,7 +115,7 @@ func (b bill) startsOf(a *amount, s *foretold, part *progress.Work, share float6
 
 func (b bill) saturates(c exec.Case) bool {
 	if c.Load == nil {
-		return c.Workload.Capacity.Over == metric.OpenLoop
+		return c.Workload.Capacity.Over == metric.OpenLoop && c.Workload.Capacity.Largest == 0
 	}
 	return exec.Saturates(b.p, c)
 }

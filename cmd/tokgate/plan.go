@@ -80,6 +80,7 @@ func (x *expansion) print() {
 	x.price()
 	x.cases()
 	x.searches()
+	x.saturations()
 	x.asked()
 	x.requirements()
 	x.comparisons()
@@ -227,7 +228,6 @@ func (x *expansion) cases() {
 	}
 	x.para("  ", fmt.Sprintf("Together %s%s requests, %s input tokens and %s output tokens. Not included: %s, and requests that keep up the load while the last ones finish.",
 		least, grouped(requests), grouped(input), grouped(output), warm))
-	x.saturations(cases)
 	x.residues(cases)
 }
 
@@ -236,10 +236,25 @@ func legs(p *plan.Plan, c exec.Case) int {
 	return n
 }
 
-func (x *expansion) saturations(cases []exec.Case) {
-	if slices.ContainsFunc(cases, func(c exec.Case) bool { return exec.Saturates(x.p, c) }) {
+// saturations announces the load that measures the largest rate of a server, and says what its absence
+// means.
+func (x *expansion) saturations() {
+	saturates, forbidden := false, false
+	for _, c := range exec.Cases(x.p) {
+		saturates = saturates || exec.Saturates(x.p, c)
+		forbidden = forbidden || c.Load.Open != nil && c.Load.Open.Unsaturated
+	}
+	for _, c := range exec.Searches(x.p) {
+		if s := c.Workload.Capacity; s.Over == metric.OpenLoop {
+			saturates, forbidden = saturates || s.Largest == 0, forbidden || s.Largest > 0
+		}
+	}
+	if saturates {
 		x.para("  ", fmt.Sprintf("Before the first rate of a workload on a server, %d requests are kept in flight for %s and its warm-up (more if the server answers all of them at once). This saturation measures the largest rate that the server can sustain. After a level whose backlog grew, another of 20 to 60 seconds shows whether the server still sustains the rate.",
 			plan.SaturationSlots, plan.PlainDuration(plan.Saturation)))
+	}
+	if forbidden {
+		x.para("  ", "With saturate = false or largest_rate the server is not saturated. Then only the backlog of a level shows that the server sustains its rate, and percentiles need several times as many requests.")
 	}
 }
 

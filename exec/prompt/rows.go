@@ -78,6 +78,10 @@ func Of(row *traffic.Row) client.Prompt {
 	return client.Prompt{Text: row.Prompt, Messages: row.Messages, Output: row.MaxTokens, Fields: row.Fields()}
 }
 
+// Spare returns how many rows, from the end, the requests of a saturation repeat. Measured requests come
+// to these rows last.
+func (r *Rows) Spare() int { return max(len(r.order)/4, 1) }
+
 type fit struct {
 	bytes int    // length of the row's question and of the texts after it, in bytes
 	pad   string // text that is added at the end; "" if none

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"strings"
 	"time"
 
 	openai "github.com/sashabaranov/go-openai"
@@ -162,7 +163,11 @@ func newRows(w *plan.Workload) rowPrompts {
 func (rowPrompts) Exact() bool { return true }
 
 func (p rowPrompts) Prompt(id exec.PromptID) (client.Prompt, error) {
-	return p.rows.Prompt(id.Phase, id.First+id.Order), nil
+	n := id.First + id.Order
+	if strings.HasPrefix(id.Level, metric.SaturationName) {
+		n %= p.rows.Spare()
+	}
+	return p.rows.Prompt(id.Phase, n), nil
 }
 
 func (p workloadPrompts) Next(id exec.PromptID, sent client.Prompt, said string, tokens int) (client.Prompt, error) {

@@ -523,3 +523,23 @@ func TestCalibrate(t *testing.T) {
 		t.Errorf("%+v, %v", again, err)
 	}
 }
+
+// A saturation repeats the last quarter of the rows of a data set. Measured requests come to these rows
+// last.
+func TestSaturationHasRowsOfItsOwn(t *testing.T) {
+	data := &traffic.Dataset{Path: "a.jsonl"}
+	for i := range 8 {
+		data.Rows = append(data.Rows, traffic.Row{Line: i + 1, Prompt: fmt.Sprint("question ", i)})
+	}
+	p := newRows(&plan.Workload{Prompt: plan.Prompt{Dataset: data}})
+	rows := func(level string, phase metric.Phase, n int) map[int]bool {
+		seen := map[int]bool{}
+		for i := range n {
+			seen[must.Get(p.Prompt(exec.PromptID{Level: level, Phase: phase, Order: i}))(t).Row] = true
+		}
+		return seen
+	}
+	saturation, measured := rows(metric.SaturationName, metric.Filler, 100), rows("4 req/s", metric.Measured, 6)
+	must.Same(t, "of the saturation", map[int]bool{7: true, 8: true}, saturation)
+	must.Same(t, "measured", map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true}, measured)
+}

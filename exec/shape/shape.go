@@ -134,6 +134,7 @@ type Env struct {
 	Proven   bool          // an earlier request of the level completed
 	Stages   []metric.Stage
 	Leg      bool // the units are a leg of a comparison
+	Probe    bool // the units are a probe of a capacity search
 }
 
 func (e *Env) due() int {

@@ -285,3 +285,37 @@ func TestKinds(t *testing.T) {
 		must.Hold(t, SearchOver(k).Load != nil, "%s cannot be searched", k)
 	}
 }
+
+// A probe of a search ends once more than a hundredth of its 2,000 requests were sent so late that its
+// rate is lost. The limit is 20 ms, or a tenth of the slowest TTFT.
+func TestProbeBreaksOffWhenItsRateIsLost(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		probe bool
+		lag   time.Duration
+		ttft  time.Duration
+		after int // late requests; 0: never
+	}{
+		{"late", true, 50 * time.Millisecond, 100 * time.Millisecond, 21},
+		{"in time", true, 15 * time.Millisecond, 100 * time.Millisecond, 0},
+		{"a slow server", true, 50 * time.Millisecond, s, 0},
+		{"a level of the plan", false, 50 * time.Millisecond, 100 * time.Millisecond, 0},
+	} {
+		w := &window{Env: Env{Probe: tt.probe, Parts: []int{1000, 1000}}, arrivals: &schedule{of: load.Open{Rate: 10}}, pending: 2000}
+		after := 0
+		for i := range 2000 {
+			x := &metric.Sample{Scheduled: time.Duration(i) * s, Sent: time.Duration(i)*s + tt.lag}
+			x.First = x.Scheduled + tt.ttft
+			w.Ended(x.First, Turn{Turn: load.Turn{Phase: metric.Measured}}, x)
+			if step, ok := w.steps.next(); ok {
+				if after = i + 1; step.Do != GiveUp || step.Why != "21 of 2000 requests were sent late" {
+					t.Errorf("%s: %+v", tt.name, step)
+				}
+				break
+			}
+		}
+		if after != tt.after {
+			t.Errorf("%s: it ends after %d requests, want %d", tt.name, after, tt.after)
+		}
+	}
+}

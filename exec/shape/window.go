@@ -36,6 +36,7 @@ type window struct {
 	seats  seats         // of turns of conversations, and of clients that leave
 	leave  leaving
 	last   time.Duration // when the last request was due
+	late   int           // measured requests that were sent later than metric.MostLag
 }
 
 // arrivals says when the requests of an open loop are due.
@@ -250,6 +251,9 @@ func (w *window) Ended(now time.Duration, t Turn, s *metric.Sample) {
 	if s.First > 0 {
 		w.silence.ttft = append(w.silence.ttft, s.First-s.Scheduled)
 	}
+	if w.lags(t, s) {
+		w.steps = append(w.steps, Step{Do: GiveUp, Why: fmt.Sprintf("%d of %d requests were sent late", w.late, w.due())})
+	}
 	if t.GoesOn(s) {
 		at := s.End + w.thinks(t)
 		t.Nth++
@@ -272,6 +276,23 @@ func (w *window) Ended(now time.Duration, t Turn, s *metric.Sample) {
 			w.steps = append(w.steps, giveUp(s.Failure.Message))
 		}
 	}
+}
+
+// lags reports whether a probe of a search lost its rate with the sample s: more than a hundredth of its
+// requests were sent so late that the p99 of the lag is above any limit. A level is not given up for
+// that, because some of its thresholds may fail nevertheless.
+func (w *window) lags(t Turn, s *metric.Sample) bool {
+	if !w.Probe || w.trace != nil || t.Phase != metric.Measured || s.Sent == 0 {
+		return false
+	}
+	most := max(metric.MostLag, time.Duration(0.1*float64(time.Second)/w.arrivals.first()))
+	if n := len(w.silence.ttft); n > 0 {
+		most = max(most, slices.Max(w.silence.ttft)/10)
+	}
+	if s.Sent-s.Scheduled > most {
+		w.late++
+	}
+	return s.Sent-s.Scheduled > most && w.late > max(w.due()/100, 10)
 }
 
 // patience is how long the server may send no token while requests wait. The method patience may

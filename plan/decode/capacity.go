@@ -36,6 +36,9 @@ func readCapacity(b *body, w *plan.Workload, p *preset) *plan.Capacity {
 			*x.into = n
 		}
 	}
+	if out.Over == metric.OpenLoop {
+		out.Largest, _ = readAmount(c, "largest_rate", out.Over)
+	}
 	readResolution(c, out)
 	if !c.given("require") {
 		c.note("require", "none", "the capacity is measured only")
@@ -87,6 +90,12 @@ func checkSearch(b *body, out *plan.Capacity) {
 	}
 	if out.Require > 0 && out.Require < out.From {
 		b.d.errorf(b.rangeOf("require"), sumOutOfRange, "require = %s is below from = %s, so the search never tries that load. Lower from.", out.Amount(out.Require), out.Amount(out.From))
+	}
+	if out.Largest > 0 && out.Require > out.Largest {
+		b.d.errorf(b.rangeOf("require"), sumConflict, "require = %s is above largest_rate = %s, so no probe could certify it. Lower require, or raise largest_rate.", out.Amount(out.Require), out.Amount(out.Largest))
+	}
+	if out.Over == metric.OpenLoop && out.Load.Open.Unsaturated && out.Largest == 0 {
+		b.d.errorf(b.rng, sumMissing, "The search plans its probes by the largest rate that the server can sustain. saturate = false forbids to measure that rate, so set it here: largest_rate = \"12 req/s\". Or remove saturate from the load block.")
 	}
 	if total := b.d.out.Gate.Budget; total > 0 && out.Budget > total {
 		b.d.errorf(b.rangeOf("budget"), sumConflict, "The budget of the search is %s, but the budget of the whole run is only %s. Lower the budget of the search, or raise the budget in the gate block.", plan.PlainDuration(out.Budget), plan.PlainDuration(total))
@@ -161,6 +170,7 @@ func readProbeLoad(b *body, w *plan.Workload, kind metric.LoadKind) *plan.Load {
 	if kind == metric.OpenLoop {
 		l.Open = &plan.Open{Warmup: plan.OpenWarmupAuto}
 		d.bind(l.Open)
+		l.Open.Unsaturated = !d.boolean("saturate")
 	} else {
 		l.Warmup = readWarmup(d)
 		if kind == metric.ClosedLoop {

@@ -11,6 +11,7 @@ import (
 
 func readRates(b *body, l *plan.Load, p *preset) {
 	l.Open = readOpen(b)
+	l.Open.Unsaturated = !b.boolean("saturate")
 	addLevels(b, l, "rate", func(e item) (plan.Level, bool) {
 		rate, ok := e.rate()
 		return plan.Level{Name: plan.RateName(rate), Rate: rate}, ok

@@ -310,7 +310,7 @@ func (d *Display) levelStarted(l *metric.Level, due int, expected time.Duration)
 		d.fold(started.workload + " on " + started.server)
 		line := started.title() + d.position(started) + ": " + plural(due, "request")
 		if started.probe == metric.SaturationName {
-			line = started.title() + ": measuring the largest rate that the server can sustain"
+			line = fmt.Sprintf("%s: measuring the largest rate that the server can sustain, with %d requests in flight", started.title(), l.N)
 		}
 		if expected > 0 {
 			line += ", about " + text.Clock(expected.Seconds())

@@ -25,6 +25,7 @@ workload "capacity" {
     rate       = "2 req/s"
     arrivals   = "gamma"
     burstiness = 0.5
+    saturate   = false
   }
   sla {
     at   = ["capacity", "2 req/s"]
@@ -35,6 +36,8 @@ workload "capacity" {
     up_to   = "2400 req/min"
     require = "8 req/s"
     budget  = "10m"
+
+    largest_rate = "12 req/s"
   }
 }
 
