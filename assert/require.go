@@ -173,11 +173,3 @@ func withGrowth(list []required, kind metric.LoadKind, level plan.Level, severit
 	}
 	return append(slices.Clip(list), required{t, severity, t})
 }
-
-// searchOf returns the capacity search of a workload. A part of a mix has the search of its mix.
-func searchOf(w *plan.Workload) *plan.Capacity {
-	if w.Of != nil {
-		return w.Of.Capacity
-	}
-	return w.Capacity
-}

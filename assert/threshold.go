@@ -38,7 +38,8 @@ func (s *subject) percentile(v *Verdict, t *plan.Threshold) {
 
 	share := float64(over) / float64(total)
 	decision := stat.Share(share*v.Effective, v.Effective, e, s.alpha)
-	if decision == stat.Below && (together || (s.unfinished() || s.grouped(e, total) || s.unsaturated()) && !s.clear(t, o, e)) || s.tooFew() {
+	few := s.unfinished() || s.grouped(e, total) || s.unsaturated()
+	if decision == stat.Below && (together || few && !s.clear(t, o, e)) || s.tooFew() {
 		decision = stat.Open
 	}
 	if decision == stat.Open && !(together && s.lifetimes() < leastLifetimes) && s.margin(v, t, o, groups, share, e) {

@@ -73,8 +73,14 @@ func (s *subject) share(v *Verdict, t *plan.Threshold) {
 	c, why := shareTest{share: share, e: e, toFail: s.toFail(groups, clusters)}, ""
 	c.k, c.n, why = s.toPass(groups, spells, clusters, share, s.effective(groups, quantities))
 	s.certifyShare(v, t, c, moments, why)
+	s.goodThroughout(v, t, groups)
+}
+
+// goodThroughout withdraws a pass of goodput where the plan forbids to measure how near the rate is to
+// the largest, unless every part of the window meets the limit.
+func (s *subject) goodThroughout(v *Verdict, t *plan.Threshold, groups []stat.Group) {
 	if v.Outcome == Pass && t.Metric.Name == "goodput" && s.unsaturated() && s.policy.Decide != plan.Estimate &&
-		slices.ContainsFunc(groups, func(g stat.Group) bool { return g.K > c.e*g.N }) {
+		slices.ContainsFunc(groups, func(g stat.Group) bool { return g.K > t.Allowed()*g.N }) {
 		v.Outcome, v.Needs = Inconclusive, "needs every part of the window to meet the limit, because the plan forbids to measure how near the rate is to the largest"
 	}
 }

@@ -399,8 +399,7 @@ type Capacity struct {
 	Budget   time.Duration `plan:"budget"`   // time limit on one server; 0: only the run's budget
 	Requests int           `plan:"requests"` // requests at the first look at a level; 0: DefaultRequests
 	Least    int           // smallest number of requests that the preset needs
-	// MaxRequests is the largest number of requests of one level. If it is 0, the policy's number
-	// applies, or else sixteen times the number at the first look.
+	// MaxRequests is the largest number of requests of one level. 0: see Workload.MostRequests.
 	MaxRequests int  `plan:"max_requests"`
 	Confirm     bool // the search confirms its answer with fresh requests
 	// Load sets how probes send requests: seeds, warm-up, stagger, pause and timeout. It has no
