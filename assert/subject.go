@@ -104,7 +104,7 @@ func (s *subject) scatter() float64 {
 
 // arrivals returns the plan's settings of the level's arrivals; nil if the plan has none.
 func (s *subject) arrivals() *plan.Open {
-	if c := searchOf(s.workload); s.level.Probe != nil && c != nil && c.Load.Open != nil {
+	if c := searchOf(s.workload); s.level.Probe != nil && c != nil && c.Load != nil && c.Load.Open != nil {
 		return c.Load.Open
 	}
 	for _, load := range s.workload.Loads {
