@@ -46,11 +46,14 @@ func capacityRows() []capacityRow {
 		if confirm {
 			most = 0.01
 		}
-		for _, server := range []string{"batch steps", "noise of 1 lifetime", "6 % heavy prefills", "pauses of 0.5 s every 10 s"} {
+		for _, server := range []string{"batch steps", "noise of 1 lifetime"} {
 			for _, x := range []string{"ttft p95", "e2e mean"} {
 				m, stat, _ := strings.Cut(x, " ")
 				least := map[string]float64{"batch steps ttft p95": 0.84, "noise of 1 lifetime ttft p95": 0.6, "batch steps e2e mean": 0.98,
 					"noise of 1 lifetime e2e mean": 0.8}[server+" "+x]
+				if confirm { // a pass that is not confirmed steps down
+					least -= 0.05
+				}
 				out = append(out, capacityRow{server, m, stat, confirm, least, most, nil})
 			}
 		}
@@ -238,7 +241,7 @@ type capacityTally struct {
 func TestLongCapacities(t *testing.T) {
 	var out strings.Builder
 	fmt.Fprintf(&out, "**Capacity, true limits from %d to %d in flight, %d searches a row**\n\n", leastTruth, mostTruth, *capacities)
-	out.WriteString("| server, threshold | more of it, a level at 32 in flight | claims too much | by more than 5 % | certified, of the truth | a tenth has at most | requests sent | of each one measured |\n|---|---|---|---|---|---|---|---|\n")
+	out.WriteString("| server, threshold | more of it, a level at 32 in flight | claims too much | by more than 5 % | certified, of the truth | requests sent | of each one measured |\n|---|---|---|---|---|---|---|\n")
 	curves := map[string][2][]float64{}
 	for _, r := range capacityRows() {
 		if !strings.Contains(r.name(), *capacitiesOnly) {
@@ -292,13 +295,10 @@ func (r capacityRow) once(t *testing.T, seed uint64) capacityTally {
 // told returns a row of the table, and checks what is promised.
 func (r capacityRow) told(t *testing.T, got []capacityTally) string {
 	var sum capacityTally
-	var shares []float64
 	for _, x := range got {
 		sum.over, sum.far, sum.share = sum.over+x.over, sum.far+x.far, sum.share+x.share
 		sum.sent, sum.measured = sum.sent+x.sent, sum.measured+x.measured
-		shares = append(shares, x.share)
 	}
-	slices.Sort(shares)
 	n := float64(len(got))
 	if most := r.overClaim*n + 3*math.Sqrt(r.overClaim*n); float64(sum.over) > most {
 		t.Errorf("%s: %d of %d searches claim too much", r.name(), sum.over, len(got))
@@ -306,6 +306,6 @@ func (r capacityRow) told(t *testing.T, got []capacityTally) string {
 	if share := sum.share / n; n >= 20 && share < r.least-0.03 {
 		t.Errorf("%s: %.2f of the truth is certified, want %.2f", r.name(), share, r.least)
 	}
-	return fmt.Sprintf("| %s | %+.1f %% | %d | %d | %.2f | %.2f | %d | %.2f |", r.name(), 100*math.Log(r.curve[33]/r.curve[32]), sum.over, sum.far,
-		sum.share/n, shares[len(shares)/10], sum.sent/len(got), float64(sum.sent)/float64(sum.measured))
+	return fmt.Sprintf("| %s | %+.1f %% | %d | %d | %.2f | %d | %.2f |", r.name(), 100*math.Log(r.curve[33]/r.curve[32]), sum.over, sum.far,
+		sum.share/n, sum.sent/len(got), float64(sum.sent)/float64(sum.measured))
 }
