@@ -118,6 +118,9 @@ func (s *subject) arrivals() *plan.Open {
 // unsaturated reports whether the level has a rate, and the plan forbids to measure the largest rate of
 // the server. Then nothing tells how near the rate is, and how long busy periods are.
 func (s *subject) unsaturated() bool {
+	if s.level.Kind != metric.OpenLoop {
+		return false
+	}
 	open, c := s.arrivals(), searchOf(s.workload)
-	return s.level.Kind == metric.OpenLoop && open != nil && (open.Unsaturated || s.level.Probe != nil && c != nil && c.Largest > 0)
+	return open != nil && (open.Unsaturated || s.level.Probe != nil && c != nil && c.Largest > 0)
 }
