@@ -1,8 +1,6 @@
 # Which of several flags' values made a vLLM slow? For `tokgate bisect` on a real engine: with 2
 # requests at a time it is much slower than with 8, at eight requests in flight.
-#
-#   printf '%s\n' 8 9 10 11 12 2 2 2 > values.txt
-#   tokgate bisect bisect.hcl --var model=DIR --var seqs --values values.txt --metric 'e2e mean' --at chat/8 --claimed +50%
+# Bisect the variable seqs with the values 8 9 10 11 12 2 2 2, one a line: e2e mean at chat/8, claimed +50%.
 
 gate { measure_only = true }
 
