@@ -182,7 +182,7 @@ const Plain = "openai"
 // recognise a running server, tokgate tries their version pages from the last engine to the first.
 // So if two engines have the same version page, the one with a Guess.Owner must come after the
 // other.
-var All = []Engine{vllm, sglang, llamaCpp, trtllm, openai}
+var All = []Engine{vllm, sglang, llamaCpp, trtllm, dynamo, openai}
 
 // Of returns the engine with the given name, as a plan writes it. For an unknown name it returns a
 // plain server.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/exec/telemetry"
 )
 
 // Found is what a running server reports about itself.
@@ -49,6 +51,12 @@ func Detect(ctx context.Context, c *clock.Real, n Network, url, apiKey string) (
 			return found, err
 		}
 		version, err := h.Version(ctx)
+		if len(e.Pages.Version) == 0 { // its metrics page is its own
+			var page []byte
+			if page, err = h.Text(ctx, e.Pages.Metrics, telemetry.MaxPage); err == nil && !bytes.Contains(page, []byte(e.Series[0].Name)) {
+				err = telemetry.ErrNothing
+			}
+		}
 		h.Close()
 		if err == nil {
 			found.Engine, found.Version = e.Name, version

@@ -31,6 +31,21 @@ func TestDetectByOwner(t *testing.T) {
 	}
 }
 
+// Dynamo has no page for its version, but names of its own on its metrics page.
+func TestDetectByPage(t *testing.T) {
+	for page, want := range map[string]string{"dynamo_frontend_inflight_requests{model=\"m\"} 0\n": "dynamo", "up 1\n": "openai"} {
+		mux := http.NewServeMux()
+		mux.HandleFunc("/v1/models", func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte(`{"data":[{"id":"m","owned_by":"nvidia"}]}`))
+		})
+		mux.HandleFunc("/metrics", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(page)) })
+		s := httptest.NewServer(mux)
+		found, err := Detect(t.Context(), clock.NewReal(), Network{}, s.URL, "")
+		s.Close()
+		must.Hold(t, err == nil && found.Engine == want && found.Model == "m", "%q: %+v, %v; want %s", page, found, err, want)
+	}
+}
+
 // If the context length in the server's list of models differs from the flag in the plan, it is an
 // error, unless the engine's slots share the context. Every engine has its own name for this flag.
 func TestDeclaredContext(t *testing.T) {
