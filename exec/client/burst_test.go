@@ -5,6 +5,7 @@ package client
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -314,6 +315,73 @@ func BenchmarkPollers(b *testing.B) {
 			guard(b, "pollers", median(chunk[1])/median(chunk[0]))
 			b.ReportMetric(0, "ns/op")
 		})
+	}
+}
+
+// BenchmarkLeaving keeps 512 requests in flight, once without clients that leave and once with a fifth
+// of them closing their connection at the third chunk, in turn. It measures how late the first chunks
+// of the others are stamped.
+func BenchmarkLeaving(b *testing.B) {
+	const slots, chunks, rounds = 512, 12, 6
+	url := startBenchServer(b, fmt.Sprintf("steps %d 20ms", chunks))
+	var late [2][]float64
+	for b.Loop() {
+		for range 5 {
+			for i := range late {
+				late[i] = append(late[i], burst{late: besideLeaving(b, url, slots, rounds, i == 1)}.p99())
+			}
+		}
+	}
+	for i, who := range []string{"without", "leaving"} {
+		b.ReportMetric(median(late[i]), who+"-first-p99-ms")
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
+// besideLeaving returns how late the first chunks were stamped of the requests that stay.
+func besideLeaving(b *testing.B, url string, slots, rounds int, leave bool) []time.Duration {
+	origin := time.Now()
+	h := dial(b, Config{Now: func() time.Duration { return time.Since(origin) + 1 }, Engine: engine.Of("vllm")}, url)
+	defer h.Close()
+	h.Warm(b.Context(), slots)
+	r := chatRequest()
+	r.Prompt = h.Prepare(r)
+	runtime.GC()
+	late := make([][]time.Duration, slots)
+	var wg sync.WaitGroup
+	for slot := range slots {
+		wg.Go(func() {
+			for round := range rounds {
+				ctx, cancel := context.WithCancel(b.Context())
+				over := make(chan struct{})
+				s := leaver{timed: timed{origin: origin, over: func() { close(over) }}}
+				leaves := leave && (slot+round)%5 == 0
+				if leaves {
+					s.leave = cancel
+				}
+				request := *r
+				h.Send(ctx, &request, &s)
+				<-over
+				cancel()
+				if must.Hold(b, leaves == (s.err != nil), "leaves: %v, ended with %v", leaves, s.err); !leaves {
+					late[slot] = append(late[slot], s.late)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return slices.Concat(late...)
+}
+
+// leaver closes its connection at the third chunk, unless leave is nil.
+type leaver struct {
+	timed
+	leave func()
+}
+
+func (l *leaver) Event(at time.Duration, e *Event) {
+	if l.timed.Event(at, e); l.chunks == 3 && l.leave != nil {
+		l.leave()
 	}
 }
 
