@@ -276,9 +276,13 @@ var belowTheStream = map[string]string{
 	"other-answer": "an answer's text is not kept", "circle": ofNatural, "garble": ofNatural, "broken-character": ofNatural,
 	"blank": ofNatural, "endless": ofNatural, "swap-tokens": ofNatural, "half-context": ofNatural,
 	"wrong-word": ofNatural, "bad-sampler": ofNatural,
+	"leak-slot": ofLeaving, "leak-blocks": ofLeaving, "die-on-abort": ofLeaving, "ignore-abort": ofLeaving,
 }
 
-const ofNatural = "of natural answers, which these are not"
+const (
+	ofNatural = "of natural answers, which these are not"
+	ofLeaving = "of clients that leave, and none leaves here"
+)
 
 // The same plan and seed give the same measurements over HTTP and in virtual time, relative to the
 // start of each round. The profile has no noise. Otherwise the calibration of prompts over HTTP
