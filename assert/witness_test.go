@@ -81,7 +81,7 @@ func TestCountedHits(t *testing.T) {
 		{"the template", map[string]float64{metric.CacheQueries: 12_000, metric.CacheHits: 1008}, Pass, "5040 of 60000"},
 		{"more", map[string]float64{metric.CacheQueries: 12_000, metric.CacheHits: 1009}, Error, "cache: by the server's own count, 5045 of 60000 prompt tokens came from a cache"},
 		{"its own prompts again", map[string]float64{metric.CacheQueries: 12_000, metric.CacheHits: 3000, metric.Preempted: 1}, Pass, "cannot be used instead: a preempted request that restarts finds its own prompt in the cache"},
-		{"no queries", map[string]float64{metric.CacheHits: 3000}, Pass, "cannot be used instead: the reason is not known"},
+		{"no queries", map[string]float64{metric.CacheHits: 3000}, Pass, "cannot be used instead: the telemetry of the server has no series of this name"},
 		{"no prompt looked up", map[string]float64{metric.CacheQueries: 0, metric.CacheHits: 0}, Pass, "not checked"},
 		{"another server's page", map[string]float64{metric.CacheQueries: 12_000, metric.CacheHits: 3000, metric.GeneratedTokens: 1}, Pass, "not checked"},
 	} {
