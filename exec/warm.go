@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/tokgate/tokgate/exec/client"
@@ -32,7 +33,7 @@ func (s *series) warmBy(a *asking) {
 	ctx, cancel := context.WithCancel(s.flying)
 	defer cancel()
 	open := 0
-	for group := range a.workload.Prompt.Shared.Groups {
+	for group := range a.workload.Prompt.Prefixes() {
 		if !s.check() || s.unrecorded(ctx, a, PromptID{Level: s.level.Name, Phase: Warm, Order: group}, 1, func(*metric.Sample) { open-- }) != nil {
 			break // the round will meet the same problem and report it
 		}
@@ -51,6 +52,7 @@ func (s *series) unrecorded(ctx context.Context, a *asking, id PromptID, tokens 
 	}
 	request := a.request
 	request.Prompt, request.Output, request.Natural = p, tokens, tokens > 1 && request.Natural
+	request.Input = cmp.Or(p.Tokens, request.Input)
 	s.aside++
 	s.target.Transport.Send(ctx, &request, client.NewAnswer(&metric.Sample{OutputAsked: tokens}, func(x *metric.Sample) {
 		s.Clock.Post(func() { ended(x) })

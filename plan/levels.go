@@ -19,8 +19,11 @@ func (o Output) Max() int {
 }
 
 // Longest is the largest number of tokens of one request, with prompt and answer. In a conversation
-// it is the number for the last turn of the longest conversation.
-func (w *Workload) Longest() int { return max(w.Prompt.Turns.Max, 1) * (w.Input + w.Output.Max()) }
+// it is the number for the last turn of the longest conversation. It leaves out the text of a system
+// prompt.
+func (w *Workload) Longest() int {
+	return w.Prompt.System.Tokens + max(w.Prompt.Turns.Max, 1)*(w.Input+w.Output.Max())
+}
 
 // DefaultRequests is the number of measured requests of a level if the plan sets none: 20 waves, and
 // 200 requests up to level 10.

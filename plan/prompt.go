@@ -38,8 +38,20 @@ type Prompt struct {
 	// Warm sends each shared prefix once before a level begins.
 	Warm  bool          `plan:"warm"`
 	Turns traffic.Turns // turns of a conversation; the zero Turns is one turn
-	Range hcl.Range
+	// System is what every conversation begins with. Its tokens come on top of Workload.Input.
+	System System
+	Range  hcl.Range
 }
+
+// System is a system prompt. The zero System is none.
+type System struct {
+	Text   string `plan:"text"`   // "": tokgate makes Groups different ones, of Tokens tokens each
+	Tokens int    `plan:"tokens"` // what it adds to a prompt, by the server's count; 0 with a Text
+	Groups int    `plan:"groups"` // 1 with a Text
+}
+
+// Prefixes returns how many different beginnings the prompts have; 0 if they share none.
+func (p Prompt) Prefixes() int { return max(p.Shared.Groups, p.System.Groups) }
 
 // ByDrafts reports whether a metric depends on how many drafts of speculative decoding are
 // accepted. Such a metric depends on the text.
@@ -62,6 +74,11 @@ func (p Prompt) String() string {
 		p.Turns = traffic.Turns{}
 		return p.String() + ", in conversations of " + turns.String() + " turns"
 	}
+	if p.System.Groups > 0 {
+		system := p.System.String()
+		p.System = System{}
+		return p.String() + ", after " + system
+	}
 	switch {
 	case p.HitRate > 0:
 		return fmt.Sprintf("synthetic, %v%% of their tokens shared", 100*p.HitRate)
@@ -73,9 +90,20 @@ func (p Prompt) String() string {
 	return fmt.Sprintf("%s, %d rows, %s", p.Name, len(p.Dataset.Rows), p.Order)
 }
 
-// It is "" for synthetic prompts without a shared prefix and with a single turn.
+// String describes the system prompt, such as "a system prompt of 2048 tokens".
+func (s System) String() string {
+	switch {
+	case s.Text != "":
+		return fmt.Sprintf("a system prompt of %d bytes", len(s.Text))
+	case s.Groups > 1:
+		return fmt.Sprintf("one of %d system prompts of %d tokens", s.Groups, s.Tokens)
+	}
+	return fmt.Sprintf("a system prompt of %d tokens", s.Tokens)
+}
+
+// It is "" for synthetic prompts that share nothing and have a single turn.
 func (p Prompt) hash() string {
-	if p.Dataset == nil && p.Shared.Groups == 0 && !p.Turns.Several() {
+	if p.Dataset == nil && p.Prefixes() == 0 && !p.Turns.Several() {
 		return ""
 	}
 	text := fmt.Sprintf("%+v %v %+v", p.Shared, p.Warm, p.Turns)
@@ -86,6 +114,9 @@ func (p Prompt) hash() string {
 		} else {
 			text = rows + " " + text
 		}
+	}
+	if p.System.Groups > 0 {
+		text += fmt.Sprintf(" %+v", p.System)
 	}
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:8])

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -38,6 +39,34 @@ func (r *Row) Fields() map[string]json.RawMessage {
 		return nil
 	}
 	return out
+}
+
+// After returns the data set with a system message of the given text before each row. It returns an error
+// if a row has a system message of its own.
+func (d *Dataset) After(system string) (*Dataset, error) {
+	out := *d
+	out.Rows = slices.Clone(d.Rows)
+	first, _ := json.Marshal(map[string]string{"role": "system", "content": system}) // encoding texts cannot fail
+	for i := range out.Rows {
+		r := &out.Rows[i]
+		rest := r.Messages
+		if rest == nil {
+			rest, _ = json.Marshal([]map[string]string{{"role": "user", "content": r.Prompt}})
+		} else if roleOf(rest) == "system" {
+			return nil, fmt.Errorf("the row %s:%d has a system message of its own", d.Path, r.Line)
+		}
+		r.Prompt, r.Messages = "", slices.Concat([]byte("["), first, []byte(","), bytes.TrimLeft(rest, "[ \t\r\n"))
+	}
+	return &out, nil
+}
+
+// roleOf returns the role of the first message.
+func roleOf(messages json.RawMessage) string {
+	var list []struct{ Role string }
+	if json.Unmarshal(messages, &list) != nil || len(list) == 0 {
+		return ""
+	}
+	return list[0].Role
 }
 
 // Text returns the text of the row's prompt or messages. It leaves out images and tools.

@@ -97,3 +97,22 @@ func TestQuestion(t *testing.T) {
 		must.Hold(t, again.Prompt+string(again.Messages) == tt.asking, "%s%s, want %s", again.Prompt, again.Messages, tt.asking)
 	}
 }
+
+// A system prompt stands before the messages of each row, and a row of a prompt becomes a message of the
+// user. A row that has one already is refused by its line.
+func TestAfterASystemPrompt(t *testing.T) {
+	set := must.Get(Parse(strings.NewReader("{\"prompt\": \"a \\\"b\\\"\", \"max_tokens\": 3}\n{\"messages\": [ {\"role\": \"user\", \"content\": \"c\"} ]}\n"), "x.jsonl", Options{}))(t)
+	out := must.Get(set.After("Be \"brief\"."))(t)
+	for i, want := range []string{
+		`[{"content":"Be \"brief\".","role":"system"},{"content":"a \"b\"","role":"user"}]`,
+		`[{"content":"Be \"brief\".","role":"system"},{"role": "user", "content": "c"} ]`,
+	} {
+		if got := string(out.Rows[i].Messages); got != want || out.Rows[i].Prompt != "" {
+			t.Errorf("row %d is %s, want %s", i, got, want)
+		}
+	}
+	must.Hold(t, out.Rows[0].MaxTokens == 3 && set.Rows[0].Prompt == `a "b"`, "%+v of %+v", out.Rows[0], set.Rows[0])
+	if _, err := out.After("Again."); err == nil || err.Error() != "the row x.jsonl:1 has a system message of its own" {
+		t.Errorf("a second system prompt: %v", err)
+	}
+}

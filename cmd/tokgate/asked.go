@@ -45,7 +45,7 @@ func (x *expansion) asks(s *plan.Server) (lines []string) {
 		}
 		for _, w := range c.Workload.Whole() {
 			if w.Prompt.Warm && c.Load != nil {
-				warm += w.Prompt.Shared.Groups
+				warm += w.Prompt.Prefixes()
 			}
 			if len(w.Mix) > 0 || slices.Contains(sent, w) {
 				continue

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -19,11 +20,14 @@ type virtualPrompts struct {
 }
 
 func (v virtualPrompts) prompts(ctx context.Context, w *plan.Workload, salt uint64) (exec.Prompts, error) {
-	if err := fits(w, v.limit); err != nil {
-		return nil, err
-	}
 	if w.Prompt.Dataset == nil {
+		if err := fits(w, v.limit, systemTokens(w.Prompt.System)); err != nil {
+			return nil, err
+		}
 		return names{w, salt}, nil
+	}
+	if err := fits(w, v.limit, 0); err != nil {
+		return nil, err
 	}
 	if _, ok := v.datasets[w]; !ok {
 		rows := newRows(w)
@@ -71,10 +75,29 @@ func (n names) Prompt(id exec.PromptID) (client.Prompt, error) {
 			{Key: keyOf(p.Text), Tokens: input - tokens},
 		}
 		p.Shared = float64(tokens) / float64(input)
+	} else if system := n.workload.Prompt.System; system.Groups > 0 {
+		tokens := systemTokens(system)
+		p.Parts = []metric.Piece{
+			{Key: hashOf("%x %s system %d", n.salt, n.workload.Address(), systemOf(n.workload, n.salt, id)), Tokens: tokens},
+			{Key: keyOf(p.Text), Tokens: input},
+		}
+		p.Tokens = tokens + input
+		p.Shared = float64(tokens) / float64(p.Tokens)
 	} else if n.workload.Prompt.Turns.Several() {
 		p.Parts = []metric.Piece{{Key: keyOf(p.Text), Tokens: input}}
 	}
 	return p, nil
+}
+
+// systemTokens returns what a system prompt adds to a prompt, as the built-in server counts.
+func systemTokens(s plan.System) int {
+	if s.Text == "" {
+		return s.Tokens
+	}
+	message, _ := json.Marshal([]map[string]string{{"role": "system", "content": s.Text}}) // cannot fail
+	with, _ := sim.CountChat("", message)
+	without, _ := sim.CountChat("", json.RawMessage("[]"))
+	return with - without
 }
 
 func (n names) recorded(id exec.PromptID) (p client.Prompt, err error) {

@@ -30,7 +30,7 @@ const question = 2 * time.Minute
 // It learns how to make prompts of the right length, or reuses what it learnt for a workload with
 // the same settings.
 func (r *reached) prompts(ctx context.Context, w *plan.Workload, salt uint64, model client.Model, found metric.Fingerprint, makers map[string]*prompt.Maker) (exec.Prompts, error) {
-	if err := fits(w, model.Context); err != nil {
+	if err := fits(w, model.Context, w.Prompt.System.Tokens); err != nil {
 		return nil, err
 	}
 	t := prompt.Target{HTTP: r.api, API: string(w.API), Model: w.Request.Model, Timeout: question}
@@ -60,7 +60,16 @@ func (r *reached) prompts(ctx context.Context, w *plan.Workload, salt uint64, mo
 	if filled {
 		return r.tasks(ctx, w, m, t.Options(salt))
 	}
-	return workloadPrompts{m, w, salt}, nil
+	out := workloadPrompts{Maker: m, workload: w, salt: salt}
+	if s := w.Prompt.System; s.Groups > 0 {
+		out.system, err = clock.Await(ctx, r.Clock, func(ctx context.Context) (*prompt.System, error) {
+			return m.NewSystem(ctx, t.Options(salt).Usage, w.Address(), s.Text, s.Tokens)
+		})
+		if err == nil {
+			err = fits(w, model.Context, out.system.Tokens)
+		}
+	}
+	return out, err
 }
 
 // If an earlier run has already learnt it, learn only checks the result.
@@ -203,24 +212,29 @@ func grown(w *plan.Workload, sent client.Prompt, tokens int) client.Prompt {
 }
 
 // fits returns an error if the longest request of the workload w is longer than the context.
-// context is in tokens; 0 means unknown.
-func fits(w *plan.Workload, context int) error {
+// context is in tokens; 0 means unknown. system is the number of tokens of the system prompt.
+func fits(w *plan.Workload, context, system int) error {
 	if long := w.TooLong(context); long != "" {
 		return errors.New(long)
 	}
-	if turns := w.Prompt.Turns.Max; context > 0 && turns > 1 && w.Longest() > context {
-		return fmt.Errorf("%d input and up to %d output tokens in each of up to %d turns do not fit the server's context of %d", w.Input, w.Output.Max(), turns, context)
+	if context == 0 || w.Longest()-w.Prompt.System.Tokens+system <= context {
+		return nil
 	}
-	if context > 0 && w.Longest() > context {
-		return fmt.Errorf("%d input and up to %d output tokens do not fit the server's context of %d", w.Input, w.Output.Max(), context)
+	before, each := "", ""
+	if system > 0 {
+		before = fmt.Sprintf("%d tokens of system prompt, ", system)
 	}
-	return nil
+	if turns := w.Prompt.Turns.Max; turns > 1 {
+		each = fmt.Sprintf(" in each of up to %d turns", turns)
+	}
+	return fmt.Errorf("%s%d input and up to %d output tokens%s do not fit the server's context of %d", before, w.Input, w.Output.Max(), each, context)
 }
 
 type workloadPrompts struct {
 	*prompt.Maker
 	workload *plan.Workload
 	salt     uint64
+	system   *prompt.System // nil: none
 }
 
 func (p workloadPrompts) Prompt(id exec.PromptID) (client.Prompt, error) {
@@ -236,7 +250,20 @@ func (p workloadPrompts) Prompt(id exec.PromptID) (client.Prompt, error) {
 	if id.Longer > 0 {
 		made.Tokens = p.workload.Input + id.Longer
 	}
-	return made, err
+	if p.system == nil || err != nil {
+		return made, err
+	}
+	made.Tokens = p.system.Tokens + p.workload.Input + id.Longer
+	made.Shared = p.system.Share(made.Tokens)
+	return p.system.Before(systemOf(p.workload, p.salt, id), made)
+}
+
+// systemOf returns which of the workload's system prompts a conversation begins with.
+func systemOf(w *plan.Workload, salt uint64, id exec.PromptID) int {
+	if id.Phase == exec.Warm {
+		return id.Order
+	}
+	return int(hashOf("%x %s %s %d %d %s %d", salt, w.Address(), id.Level, id.Seed, id.Round, id.Phase, id.Order) % uint64(w.Prompt.System.Groups))
 }
 
 // prefixOf returns the prefix that a prompt of the workload w shares with other prompts. The zero

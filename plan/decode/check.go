@@ -167,6 +167,9 @@ func (d *decoder) checkContext(rng hcl.Range, w *plan.Workload) {
 	if n := w.Prompt.Turns.Max; n > 1 {
 		parts += fmt.Sprintf(", in each of up to %d turns", n)
 	}
+	if n := w.Prompt.System.Tokens; n > 0 {
+		parts += fmt.Sprintf(", after %d of system prompt", n)
+	}
 	for _, s := range w.Servers {
 		limit, flag := contextLimit(s)
 		if limit == 0 || longest <= limit {

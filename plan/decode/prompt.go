@@ -2,7 +2,9 @@ package decode
 
 import (
 	"path/filepath"
+	"strings"
 
+	"github.com/tokgate/tokgate/answers"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/traffic"
 )
@@ -13,6 +15,9 @@ func readPrompt(b *body, w *plan.Workload) plan.Prompt {
 		return plan.Prompt{}
 	}
 	out := plan.Prompt{Range: p.rng, Turns: readTurns(p, w)}
+	if p.given("system") {
+		readSystem(p, w, &out)
+	}
 	if !p.given("dataset") {
 		readShared(p, w, &out)
 		return out
@@ -25,9 +30,18 @@ func readPrompt(b *body, w *plan.Workload) plan.Prompt {
 		return out
 	}
 	b.d.opts.Reading(func() {
-		if out.Dataset = b.d.dataset(p); out.Dataset != nil {
-			checkRows(p, w, out.Dataset)
+		if out.Dataset = b.d.dataset(p); out.Dataset == nil {
+			return
 		}
+		if text := out.System.Text; text != "" {
+			set, err := out.Dataset.After(text)
+			if err != nil {
+				b.d.errorf(p.rangeOf("system"), sumConflict, "The system prompt cannot be sent: %v.", err)
+				return
+			}
+			out.Dataset = set
+		}
+		checkRows(p, w, out.Dataset)
 	})
 	return out
 }
@@ -97,10 +111,36 @@ func readShared(p *body, w *plan.Workload, out *plan.Prompt) {
 			return
 		}
 		out.Shared, out.HitRate = shared, rate
-	default:
+	case out.System.Groups == 0:
 		return
 	}
 	out.Warm = p.boolean("warm")
+}
+
+// readSystem reads the system prompt. Before the rows of a data set it is a text, which becomes a part of
+// each row.
+func readSystem(p *body, w *plan.Workload, out *plan.Prompt) {
+	o := p.object("system")
+	if o == nil {
+		return
+	}
+	if w.API == plan.Completions {
+		p.d.errorf(o.rng, sumConflict, `A system prompt needs api = "chat".`)
+	}
+	system := plan.System{Groups: 1}
+	o.bind(&system)
+	switch {
+	case p.given("dataset") && system.Tokens > 0:
+		p.d.errorf(o.rng, sumConflict, "Before the rows of a data set the system prompt is a text, such as system = { text = file(\"system.txt\") }. For generated prompts remove dataset.")
+	case p.given("dataset") && w.Input > 0:
+		p.d.errorf(o.rng, sumConflict, "Rows of a data set are cut to input_tokens as a whole, so a system prompt would count in it. Remove input_tokens, or system.")
+	case strings.HasPrefix(p.text("dataset"), answers.TaskPrefix):
+		p.d.errorf(o.rng, sumConflict, "The items of a built-in task are sent as they are, without a system prompt. Remove one of the two.")
+	case system.Tokens > 0 || system.Text != "":
+		out.System = system
+	case !o.stray && !o.given("tokens") && !o.given("text"):
+		p.d.errorf(o.rng, sumMissing, "system needs tokens or text, such as { tokens = 2048 }.")
+	}
 }
 
 func readPrefix(p *body, w *plan.Workload, out *plan.Prompt) {
@@ -111,7 +151,7 @@ func readPrefix(p *body, w *plan.Workload, out *plan.Prompt) {
 	shared := traffic.Shared{Groups: 1}
 	o.bind(&shared)
 	if most := w.Input - traffic.LeastUnique; w.Input > 0 && shared.Tokens > most {
-		p.d.errorf(o.rng, sumOutOfRange, "shared_prefix: at most %d of the %d input_tokens can be shared, because prompts must differ in the rest. Share fewer tokens, or raise input_tokens.", max(most, 0), w.Input)
+		p.d.errorf(o.rng, sumOutOfRange, "shared_prefix: at most %d of the %d input_tokens can be shared, because prompts must differ in the rest. Share fewer tokens, or raise input_tokens. What comes on top of them is a system prompt: system = { tokens = %d }.", max(most, 0), w.Input, shared.Tokens)
 		return
 	}
 	if shared.Tokens > 0 {

@@ -92,3 +92,76 @@ workload "tokens" {
   load { concurrency = [1] }
   sla { success = "every" }
 }
+
+workload "both" {
+  input_tokens  = 1024
+  output_tokens = 64
+  prompt {
+    system   = { tokens = 512 } # ERROR: Conflicting settings
+    hit_rate = "80%"
+  }
+  load { concurrency = [1] }
+  sla { success = "every" }
+}
+
+workload "of-nothing" {
+  input_tokens  = 1024
+  output_tokens = 64
+  prompt {
+    system = { } # ERROR: Missing setting
+  }
+  load { concurrency = [1] }
+  sla { success = "every" }
+}
+
+workload "text-and-tokens" {
+  input_tokens  = 1024
+  output_tokens = 64
+  prompt {
+    system = { text = "Be brief.", tokens = 9 } # ERROR: Conflicting settings
+  }
+  load { concurrency = [1] }
+  sla { success = "every" }
+}
+
+workload "bare-prompt" {
+  api           = "completions"
+  input_tokens  = 1024
+  output_tokens = 64
+  prompt {
+    system = { tokens = 9 } # ERROR: Conflicting settings
+  }
+  load { concurrency = [1] }
+  sla { success = "every" }
+}
+
+workload "before-rows" {
+  output_tokens = 64
+  prompt {
+    dataset = "lib/prompts.jsonl"
+    system  = { tokens = 9 } # ERROR: Conflicting settings
+  }
+  load { concurrency = [1] }
+  sla { success = "every" }
+}
+
+workload "before-cut-rows" {
+  input_tokens  = 1024
+  output_tokens = 64
+  prompt {
+    dataset = "lib/prompts.jsonl"
+    system  = { text = "Be brief." } # ERROR: Conflicting settings
+  }
+  load { concurrency = [1] }
+  sla { success = "every" }
+}
+
+workload "before-a-task" {
+  output_tokens = { natural = true, max = 64 }
+  prompt {
+    dataset = "builtin:recall"
+    system  = { text = "Be brief." } # ERROR: Conflicting settings
+  }
+  load { concurrency = [1] }
+  sla { success = "every" }
+}

@@ -1,0 +1,144 @@
+package server
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tokgate/tokgate/exec"
+	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/internal/must"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/sim"
+	"github.com/tokgate/tokgate/traffic"
+)
+
+// fourUsers is a load of four people for as long as the test needs.
+func fourUsers(window time.Duration) *plan.Load {
+	l := &plan.Load{
+		Kind: metric.Users, Seeds: []int64{1}, Timeout: time.Minute, Think: traffic.Think{Mean: 2 * time.Second, CV: 1},
+		People: &plan.People{Warmup: plan.OpenWarmupAuto, Window: window}, Levels: []plan.Level{{Name: "4 users", N: 4}},
+	}
+	l.People.Part(&l.Levels[0])
+	return l
+}
+
+// onBothSims measures the workload on the built-in server with a prefix cache in blocks of 16, in virtual
+// time and over HTTP, and passes the completed samples to the function check. They are in the order of time.
+func onBothSims(t *testing.T, w func() *plan.Workload, check func(t *testing.T, samples []*metric.Sample)) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "cache.json")
+	must.Do(t, os.WriteFile(path, []byte(`{"base": "default", "prefix_cache": {"block_tokens": 16, "capacity_tokens": 4194304}}`), 0o644))
+	run := func(t *testing.T, c exec.Config) {
+		t.Helper()
+		s := vllm()
+		s.Simulator = &plan.Simulator{Profile: path, Seed: 1}
+		of := w()
+		of.Name, of.Servers, of.API = "w", []*plan.Server{s}, plan.Chat
+		c.Plan = &plan.Plan{Servers: []*plan.Server{s}, Workloads: []*plan.Workload{of}}
+		c.Observer, c.Run = silent, metric.Run{Salt: 7}
+		out := must.Get(exec.Run(t.Context(), c))(t)
+		l := out.Levels[0]
+		must.Need(t, l.Skipped == "", "%v", l.Skipped)
+		var samples []*metric.Sample
+		for _, r := range l.Rounds {
+			must.Need(t, r.Stopped == "", "%s", r.Stopped)
+			samples = append(samples, slices.DeleteFunc(slices.Clone(r.Samples), func(s *metric.Sample) bool { return !s.Completed() })...)
+		}
+		slices.SortStableFunc(samples, func(a, b *metric.Sample) int { return int(a.Sent - b.Sent) })
+		check(t, samples)
+	}
+	t.Run("over HTTP", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			profile := must.Get(sim.LoadProfile(path, ""))(t)
+			world := newWorld(t, sim.Options{Profile: profile, Seed: 1, Engine: "vllm"})
+			run(t, exec.Config{Clock: world.clock, Launch: world.Launch})
+		})
+	})
+	t.Run("in virtual time", func(t *testing.T) {
+		c := clock.NewVirtual()
+		run(t, exec.Config{Clock: c, Launch: (&Virtual{Clock: c}).Launch})
+	})
+}
+
+// talk is one conversation: its turns, in order.
+type talk []*metric.Sample
+
+// talks returns the conversations of the samples that were observed from the first turn on.
+func talks(samples []*metric.Sample) []talk {
+	var out []talk
+	open := map[int]int{}
+	for _, s := range samples {
+		i, ok := open[s.Slot]
+		switch {
+		case s.Turn == 1:
+			open[s.Slot] = len(out)
+			out = append(out, talk{s})
+		case ok && len(out[i]) == s.Turn-1:
+			out[i] = append(out[i], s)
+		}
+	}
+	return out
+}
+
+// A conversation begins with its system prompt of 300 tokens, which input_tokens do not count: turns have
+// 300 + 40, then 40 more than the turn before and its answer of 16. Sent once before the load, the
+// system prompt is in the cache at once, to within a block and what the server puts behind a prompt;
+// and no more than that, as each conversation says something else.
+func TestSystemPrompt(t *testing.T) {
+	const system, input, output = 300, 40, 16
+	onBothSims(t, func() *plan.Workload {
+		return &plan.Workload{
+			Input: input, Output: plan.Output{Mean: output}, Loads: []*plan.Load{fourUsers(2 * time.Minute)},
+			Prompt: plan.Prompt{Turns: traffic.Turns{Mean: 3, Max: 3}, System: plan.System{Tokens: system, Groups: 2}, Warm: true},
+		}
+	}, func(t *testing.T, samples []*metric.Sample) {
+		list := talks(samples)
+		must.Need(t, len(list) >= 40, "%d conversations", len(list))
+		for _, turns := range list {
+			for i, s := range turns {
+				want := system + (i+1)*input + i*output
+				grew := 0 // tokens of the template around an answer
+				if i > 0 {
+					grew = s.Usage.Input - turns[i-1].Usage.Input - turns[i-1].Usage.Output - input
+				}
+				must.Need(t, s.InputAsked == want && s.Usage.Input >= want && grew >= 0 && grew <= 8 && s.Usage.Output == output, "turn %d has %+v, want %d tokens, asked for %d", i+1, s.Usage, want, s.InputAsked)
+				before := system
+				if i > 0 {
+					before = turns[i-1].Usage.Input + turns[i-1].Usage.Output
+				}
+				low, high := before-16, before
+				if i == 0 {
+					low, high = before-16, before+32
+				}
+				must.Need(t, s.Usage.Cached >= low && s.Usage.Cached <= high && float64(s.Usage.Cached) <= s.Shared*float64(s.Usage.Input)+1,
+					"turn %d found %d of %d tokens in the cache, want %d to %d; %.3f implied", i+1, s.Usage.Cached, s.Usage.Input, low, high, s.Shared)
+			}
+			must.Need(t, math.Abs(turns[0].Shared-system/float64(system+input)) <= 32/float64(system+input), "%.3f of a first turn is implied", turns[0].Shared)
+		}
+	})
+}
+
+// A system prompt of a given text is as long as the server counts.
+func TestSystemText(t *testing.T) {
+	text := "You answer questions about the rivers of Europe, in one sentence, and name your source."
+	tokens := systemTokens(plan.System{Text: text})
+	onBothSims(t, func() *plan.Workload {
+		return &plan.Workload{
+			Input: 40, Output: plan.Output{Mean: 4}, Prompt: plan.Prompt{System: plan.System{Text: text, Groups: 1}},
+			Loads: []*plan.Load{{
+				Kind: metric.ClosedLoop, Seeds: []int64{1}, Timeout: time.Minute, Levels: []plan.Level{{Name: "2", N: 2, Requests: 20, Rounds: 5}},
+			}},
+		}
+	}, func(t *testing.T, samples []*metric.Sample) {
+		must.Need(t, len(samples) >= 20, "%d", len(samples))
+		for _, s := range samples {
+			must.Need(t, s.Usage.Input == tokens+40, "%d tokens, want %d + 40", s.Usage.Input, tokens)
+		}
+	})
+}
