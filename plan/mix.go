@@ -78,13 +78,13 @@ func (w *Workload) AnswerLength() (mean float64, ok bool) {
 // If prompts are rows of a data set with their own lengths, ok is false.
 func (w *Workload) PromptLength() (mean float64, ok bool) {
 	if w.Mix == nil {
-		return float64(w.Input), w.Input > 0
+		return float64(w.Input + w.Prompt.System.Tokens), w.Input > 0
 	}
 	for _, part := range w.Mix {
 		if part.Input == 0 {
 			return 0, false
 		}
-		mean += part.share() * float64(part.Input)
+		mean += part.share() * float64(part.Input+part.Prompt.System.Tokens)
 	}
 	return mean, true
 }

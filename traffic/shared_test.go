@@ -3,6 +3,7 @@ package traffic_test
 import (
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/tokgate/tokgate/internal/must"
@@ -101,7 +102,7 @@ func TestQuestion(t *testing.T) {
 // A system prompt stands before the messages of each row, and a row of a prompt becomes a message of the
 // user. A row that has one already is refused by its line.
 func TestAfterASystemPrompt(t *testing.T) {
-	set := must.Get(Parse(strings.NewReader("{\"prompt\": \"a \\\"b\\\"\", \"max_tokens\": 3}\n{\"messages\": [ {\"role\": \"user\", \"content\": \"c\"} ]}\n"), "x.jsonl", Options{}))(t)
+	set := must.Get(traffic.Parse(strings.NewReader("{\"prompt\": \"a \\\"b\\\"\", \"max_tokens\": 3}\n{\"messages\": [ {\"role\": \"user\", \"content\": \"c\"} ]}\n"), "x.jsonl", traffic.Options{}))(t)
 	out := must.Get(set.After("Be \"brief\"."))(t)
 	for i, want := range []string{
 		`[{"content":"Be \"brief\".","role":"system"},{"content":"a \"b\"","role":"user"}]`,

@@ -103,6 +103,8 @@ func learning(s *plan.Server, kinds int, onlyIDs bool) string {
 
 func rowsAsked(w *plan.Workload) string {
 	switch set := w.Prompt.Dataset; {
+	case set == nil && w.Prompt.System.Groups > 0:
+		return fmt.Sprintf("Up to 4 requests for a token, to learn what the system prompt of %s adds.", w.Address())
 	case set == nil:
 		return ""
 	case w.Prompt.Task != "" && w.Input > 0:
