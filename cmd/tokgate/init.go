@@ -217,7 +217,7 @@ func (a *app) complete(ctx context.Context, w *starter.Answers, ask bool) error 
 		w.URL = "http://" + w.URL
 	}
 	if w.URL != "" && w.Engine == "" {
-		if err := a.recognize(ctx, w); err != nil {
+		if err := a.recognize(ctx, w, answer); err != nil {
 			return err
 		}
 	}
@@ -279,7 +279,10 @@ func (a *app) questions(ask bool) func(question, fallback string) (string, error
 	}
 	in := bufio.NewReader(a.In)
 	return func(question, fallback string) (string, error) {
-		fmt.Fprintf(a.Out, "%s [%s]: ", question, fallback)
+		if fallback != "" {
+			question += " [" + fallback + "]"
+		}
+		fmt.Fprintf(a.Out, "%s: ", question)
 		line, err := in.ReadString('\n')
 		if err != nil && line == "" {
 			return "", usageError("write flags instead: tokgate init --help", "init got no answer")
@@ -295,7 +298,7 @@ func (a *app) listUseCases() {
 	}
 }
 
-func (a *app) recognize(ctx context.Context, w *starter.Answers) error {
+func (a *app) recognize(ctx context.Context, w *starter.Answers, answer func(question, fallback string) (string, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, detectWithin)
 	defer cancel()
 	found, err := server.Detect(ctx, clock.NewReal(), a.network, w.URL, "")
@@ -304,13 +307,22 @@ func (a *app) recognize(ctx context.Context, w *starter.Answers) error {
 	}
 	w.Engine, w.Longest = found.Engine, found.Context
 	said := found.Engine
-	for _, s := range []string{found.Version, found.Model, found.Gateway} {
+	models := strings.Join(found.Models, ", ")
+	for _, s := range []string{found.Version, models, found.Gateway} {
 		if s != "" {
 			said += ", " + s
 		}
 	}
 	fmt.Fprintf(a.Out, "found %s\n", said)
-	return nil
+	w.Unlisted = len(found.Models) == 0
+	if len(found.Models) == 1 || w.Model != "" {
+		return nil
+	}
+	// Requests must name a model, and the server does not say which.
+	if w.Model, err = answer("Model to ask for", ""); err == nil && w.Model == "" {
+		err = usageError("--model names the model to ask for", "the server at %s lists %s", w.URL, cmp.Or(models, "no model"))
+	}
+	return err
 }
 
 // ignoreResults adds results/ to the .gitignore file at path. added is false if it already is

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/internal/must"
+	"github.com/tokgate/tokgate/sim"
 )
 
 // The plan that init writes is formatted and valid, and its run passes. `make newcomer` does the
@@ -136,6 +137,40 @@ func TestInitDetects(t *testing.T) {
 			}
 			// init refuses a use case whose prompts are longer than the server's context.
 			tokgate(t, "init", "--force", "--url", s.URL, "--use-case", "rag").check(t, assert.ExitPlan, "the server has only 2048")
+		}))
+	}
+}
+
+// A server that lists no model, as SGLang's router does whose workers tell none, or several, needs the
+// model's name.
+func TestInitAsksForTheModel(t *testing.T) {
+	for _, tt := range []struct{ listed, said, served string }{
+		{`{"id":"unknown","owned_by":"local"}`, "lists no model", "served_as = \"chat-large\""},
+		{``, "lists no model", "served_as = \"chat-large\""},
+		{`{"id":"chat-large"},{"id":"unknown"},{"id":"b"}`, "lists chat-large, b", ""},
+	} {
+		t.Run(tt.said, inVirtualTime(func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			backend := startSim(t, sim.Options{Listen: memory.Listen, Model: "chat-large"})
+			s := front(t, func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/v1/models" {
+					_, _ = w.Write([]byte(`{"data":[` + tt.listed + `]}`))
+					return
+				}
+				backend.ServeHTTP(w, r)
+			})
+			s.Start()
+			tokgate(t, "init", "--url", s.URL).check(t, assert.ExitPlan, tt.said, "--model")
+			entries, _ := os.ReadDir(".")
+			must.Hold(t, len(entries) == 0, "something was written: %v", entries)
+			tokgate(t, "init", "--url", s.URL, "--model", "chat-large").check(t, assert.ExitPass, "wrote tokgate.hcl")
+			plan := read(t, "tokgate.hcl")
+			must.Hold(t, strings.Contains(plan, `model  = "chat-large"`) && strings.Contains(plan, tt.served) && (tt.served != "") == strings.Contains(plan, "served_as"), "%s", plan)
+			tokgate(t, "run", "tokgate.hcl").check(t, assert.ExitPass, "PASS")
+			if tt.served != "" {
+				without := strings.NewReplacer(tt.served, "", `model  = "chat-large"`, "").Replace(plan)
+				tokgate(t, "run", writePlan(t, without)).check(t, assert.ExitError, "the server lists none; set served_as")
+			}
 		}))
 	}
 }

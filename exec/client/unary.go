@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,7 +44,8 @@ type Model struct {
 	Context int `json:"max_model_len"` // tokens; 0: not told
 }
 
-// Models lists the models that the server offers, in the server's order.
+// Models lists the models that the server offers, in the server's order. It leaves out "unknown", by
+// which SGLang's router lists a model whose name it does not know, and which no server behind it serves.
 func (h *HTTP) Models(ctx context.Context) ([]Model, error) {
 	var list struct {
 		Data []Model `json:"data"`
@@ -53,7 +55,7 @@ func (h *HTTP) Models(ctx context.Context) ([]Model, error) {
 		// Ignore a field of the wrong type: gateways write dates and owners in many forms.
 		err = nil
 	}
-	return list.Data, err
+	return slices.DeleteFunc(list.Data, func(m Model) bool { return m.ID == "unknown" }), err
 }
 
 // Health requests the engine's health page. It returns nil if the server is healthy, or else an

@@ -16,7 +16,7 @@ import (
 type Found struct {
 	Engine  string // engine's name as in a plan; engine.Plain if no page of a known engine answers
 	Version string // version of the engine; "" if not reported
-	Model   string // the first listed model; "" if it lists none
+	Models  []string // ids of the models that it lists
 	Context int    // longest prompt and answer together, in tokens; 0 if not reported
 	// Gateway names the gateway in front of the server, as found in the headers; "" if none is
 	// named.
@@ -40,7 +40,7 @@ func Detect(ctx context.Context, c *clock.Real, n Network, url, apiKey string) (
 	h.Close()
 	owner := ""
 	if len(models) > 0 {
-		found.Model, found.Context, owner = models[0].ID, models[0].Context, models[0].OwnedBy
+		found.Models, found.Context, owner = ids(models), models[0].Context, models[0].OwnedBy
 	}
 	for _, e := range slices.Backward(engine.All) {
 		if !e.Known() || e.Guess.Owner != "" && e.Guess.Owner != owner {
@@ -63,10 +63,10 @@ func Detect(ctx context.Context, c *clock.Real, n Network, url, apiKey string) (
 			return found, nil
 		}
 	}
-	if found.Gateway == "" && found.Model != "" {
+	if found.Gateway == "" && len(models) > 0 {
 		// The gateway LiteLLM names itself only in the answer to a completion, so send one.
 		if h, err := ask(engine.Of(engine.Plain)); err == nil {
-			_, _ = h.Complete(ctx, &client.Request{API: "chat", Model: found.Model, Prompt: client.Prompt{Text: "Hello"}, Output: 1})
+			_, _ = h.Complete(ctx, &client.Request{API: "chat", Model: models[0].ID, Prompt: client.Prompt{Text: "Hello"}, Output: 1})
 			found.Gateway = h.Gateway()
 			h.Close()
 		}

@@ -3,6 +3,7 @@ package server
 import (
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,7 +43,7 @@ func TestDetectByPage(t *testing.T) {
 		s := httptest.NewServer(mux)
 		found, err := Detect(t.Context(), clock.NewReal(), Network{}, s.URL, "")
 		s.Close()
-		must.Hold(t, err == nil && found.Engine == want && found.Model == "m", "%q: %+v, %v; want %s", page, found, err, want)
+		must.Hold(t, err == nil && found.Engine == want && slices.Equal(found.Models, []string{"m"}), "%q: %+v, %v; want %s", page, found, err, want)
 	}
 }
 

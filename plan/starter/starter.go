@@ -91,6 +91,8 @@ type Answers struct {
 	Command string
 	// UseCases holds names of use cases; the variable UseCases lists them all.
 	UseCases []string
+	// Unlisted says that the server at URL lists no model, so requests have the name Model.
+	Unlisted bool
 	// Longest is the server's context in tokens; 0 if unknown.
 	Longest int
 	// Rates lists arrival rates such as "4 req/s". nil means that the use cases keep their levels
