@@ -344,7 +344,7 @@ func (x *comparison) repeats(i int) bool {
 // words that begin its part of the sentence.
 var answers = []struct{ answer, words string }{
 	{AnswerYes, "yes for"}, {AnswerNo, "no for"}, {AnswerMixed, "mixed for"},
-	{AnswerNone, "no meaningful difference for"}, {AnswerUnknown, "cannot tell for"},
+	{AnswerNone, "no meaningful difference for"}, {AnswerUnknown, "no certain difference for"},
 }
 
 // sentence writes the answers of the comparison in one line, such as "mtp: yes for decode; no for

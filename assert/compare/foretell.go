@@ -16,7 +16,7 @@ type foretold struct {
 	unit       int   // rounds of an observation
 	looks      []int // numbers of observations after which the comparison is judged
 	pass       float64
-	fail       func(workload string) float64
+	fail       map[string]float64 // by workload: the error of a test that a change certainly fails
 	members    []member
 	thresholds int    // observations that the candidate's thresholds wait for
 	waits      string // the threshold that waits for them
@@ -78,8 +78,9 @@ func newForetold(p *plan.Plan, c *plan.Compare) *foretold {
 		}
 	}
 	f.pass = of(alpha)
-	f.fail = func(workload string) float64 {
-		return of(alpha / float64(max(counts[workload], 1)*max(len(counts), 1)))
+	f.fail = map[string]float64{}
+	for workload, n := range counts {
+		f.fail[workload] = of(alpha / float64(max(n, 1)*len(counts)))
 	}
 	return f
 }
@@ -298,7 +299,7 @@ func (f *foretold) stands(m member, values [2][]float64, n int, worse float64) (
 		return s
 	}
 	d.Diff += worse * m.limit
-	fail := f.fail(m.workload)
+	fail := f.fail[m.workload]
 	s.holds, s.fails = f.passes(d, m.limit), d.Above(m.limit) <= fail
 	if !s.holds && !s.fails {
 		pass, fails := decides(d, m.limit, n-m.left, f.last()-m.left, f.pass, fail)

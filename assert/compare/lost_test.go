@@ -100,7 +100,7 @@ func TestWrongAnswersComeFirst(t *testing.T) {
 	for _, tt := range []struct {
 		change Change
 		want   string
-	}{{odd, "up: wrong answers (odd_answers +5); cannot tell for chat"}, {fine, "up: cannot tell for chat"}} {
+	}{{odd, "up: wrong answers (odd_answers +5); no certain difference for chat"}, {fine, "up: no certain difference for chat"}} {
 		x := comparison{Input: Input{Block: &plan.Compare{Name: "up"}}, out: &Comparison{Changes: []Change{tt.change}, Decisions: []Decision{{"chat", "8", AnswerUnknown, ""}}}}
 		must.Same(t, "", tt.want, x.sentence())
 	}

@@ -144,7 +144,8 @@ type question struct {
 	stat    metric.Stat
 	claimed float64 // as a difference of logarithms
 	most    int
-	whole   *plan.Plan // with the last value
+	plans   map[string]*plan.Plan // by value
+	whole   *plan.Plan            // with the last value
 }
 
 func (q *question) next(legs []bisection.Leg) bisect.State {
@@ -164,7 +165,7 @@ func (q *question) next(legs []bisection.Leg) bisect.State {
 // has no figure, the leg is broken.
 func (a *app) leg(now, drain context.Context, q *question, value int, j *journal, o bisectOptions) (bisection.Leg, error) {
 	out := bisection.Leg{Value: value}
-	p, err := a.legPlan(q, q.Values[value])
+	p, err := q.legPlan(q.Values[value])
 	if err != nil {
 		return out, err
 	}

@@ -39,13 +39,15 @@ func (a *app) question(path string, o *bisectOptions) (*question, error) {
 	if q.Values, err = valuesIn(o.values); err != nil {
 		return nil, err
 	}
-	for i, value := range q.Values { // an error of the plan is known before the first leg
-		if slices.Contains(q.Values[:i], value) {
+	q.plans = map[string]*plan.Plan{}
+	for _, value := range q.Values { // an error of the plan is known before the first leg
+		if q.plans[value] != nil {
 			continue
 		}
 		if q.whole, err = a.loadWith(q, value); err != nil {
 			return nil, err
 		}
+		q.plans[value] = q.whole
 		if o.simulate {
 			if err := a.needSimulators([]*plan.Plan{q.whole}); err != nil {
 				return nil, err
@@ -215,11 +217,8 @@ func percentIn(flag, text string) (float64, error) {
 
 // legPlan returns a plan that measures the cell once, with one value: one round of what a leg of the
 // comparison sends.
-func (a *app) legPlan(q *question, value string) (*plan.Plan, error) {
-	p, err := a.loadWith(q, value)
-	if err != nil {
-		return nil, err
-	}
+func (q *question) legPlan(value string) (*plan.Plan, error) {
+	p := q.plans[value]
 	w := workloadOf(p, q.Workload)
 	s := slices.IndexFunc(p.Servers, func(s *plan.Server) bool { return s.Address() == q.Server })
 	if w == nil || s < 0 || w.Fixed(q.Level) == nil {

@@ -29,7 +29,7 @@ import (
 )
 
 // asProgram is the environment variable that makes the test binary behave like tokgate. With
-// "simulate", the run command simulates. With "virtual", every command runs in virtual time over a
+// "simulate", the commands run and bisect simulate. With "virtual", every command runs in virtual time over a
 // network in memory. So a busy machine does not change the results.
 const asProgram = "TOKGATE_TEST_AS_PROGRAM"
 
@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	args := os.Args[1:]
-	if mode == "simulate" && len(args) > 0 && args[0] == "run" && !slices.Contains(args, "--simulate") {
+	if mode == "simulate" && len(args) > 0 && (args[0] == "run" || args[0] == "bisect") && !slices.Contains(args, "--simulate") {
 		args = slices.Insert(slices.Clone(args), 1, "--simulate")
 	}
 	os.Exit(program(args, Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
@@ -654,6 +654,33 @@ func TestLongWorkflowNightlyCancelled(t *testing.T) {
 			t.Errorf("%v: skipped %t, gh was asked for %q\n%s", tt, job.Skipped, b, job.Log)
 		}
 	}
+}
+
+// The workflow bisects over a good value, what lies between, and a bad one. Started again, it goes on in
+// the folder that it kept, and measures nothing twice.
+func TestLongWorkflowBisect(t *testing.T) {
+	c := newCheckout(t, "simulate")
+	dir, _ := bisectFolder(t, 6)
+	must.Do(t, os.CopyFS(c.Workspace, os.DirFS(dir)))
+	must.Do(t, os.Remove(filepath.Join(c.Workspace, "values.txt")))
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	inputs := map[string]any{"inputs": map[string]any{"plan": "plan.hcl", "variable": "profile", "good": "v0.json",
+		"between": "v1.json v2.json v3.json v4.json v5.json v6.json", "bad": "v7.json", "metric": "throughput", "at": "chat/8", "claimed": "+10%"}}
+	var journals []string
+	for range 2 {
+		job := c.run("docs/workflows/bisect.yml", "bisect", inputs)
+		must.Need(t, !job.Failed, "%s", job.Log)
+		must.Hold(t, strings.Contains(job.Summary(), "The change came with v6.json"), "the summary is\n%s", job.Summary())
+		kept := must.Get(filepath.Glob(filepath.Join(home, "tokgate", "bisect-*")))(t)
+		must.Need(t, len(kept) == 1, "kept %v", kept)
+		journals = append(journals, read(t, filepath.Join(kept[0], journalFile)))
+	}
+	must.Hold(t, journals[0] == journals[1], "the second run measured again")
+	inputs["inputs"].(map[string]any)["variable"] = "$(touch ran)"
+	job := c.run("docs/workflows/bisect.yml", "bisect", inputs)
+	_, err := os.Stat(filepath.Join(c.Workspace, "ran"))
+	must.Hold(t, job.Failed && os.IsNotExist(err), "an input is a command\n%s", job.Log)
 }
 
 // The project's own nightly run uses the action of the checkout.

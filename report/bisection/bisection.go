@@ -103,7 +103,7 @@ func (r Result) Sections() []page.Section {
 		}
 	}
 	first := page.Section{ID: "answer", Title: "Bisection", Blocks: []page.Block{
-		{Result: &page.Result{Class: class, Value: page.Capital(string(r.Outcome)), Sentence: page.Capital(r.Answer())}}, {Text: page.Line(cell)}, {List: notes}}}
+		{Result: &page.Result{Class: class, Line: page.Capital(r.Answer()), Value: page.Capital(string(r.Outcome)), Sentence: page.Capital(r.Answer())}}, {Text: page.Line(cell)}, {List: notes}}}
 	if len(notes) == 0 {
 		first.Blocks = first.Blocks[:2]
 	}
@@ -169,12 +169,13 @@ func (r Result) table() *page.Table {
 	return t
 }
 
-// Terminal writes the result for a terminal: the answer last.
+// Terminal writes the result for a terminal, and where the report is: the answer last.
 func Terminal(w io.Writer, r Result, width int, color bool) error {
-	if err := terminal.Sections(w, r.Sections(), width, color); err != nil {
+	s := r.Sections()
+	if err := terminal.Sections(w, append(s[1:], s[0]), width, color); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "\n%s · report in %s\n", page.Line(page.Capital(r.Answer())), r.Folder)
+	_, err := fmt.Fprintf(w, "\nReport in %s\n", r.Folder)
 	return err
 }
 
@@ -191,6 +192,6 @@ func Write(dir string, r Result) error {
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf("## Bisection of %s\n\n%s\n%s", markdown.Text(r.Variable), markdown.Text(r.Answer()), markdown.Sections(r.Sections()))
+	text := fmt.Sprintf("## Bisection of %s\n%s", markdown.Text(r.Variable), markdown.Sections(r.Sections()))
 	return os.WriteFile(filepath.Join(dir, "report.md"), []byte(text), 0o644)
 }

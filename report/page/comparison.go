@@ -336,5 +336,5 @@ func answerWord(c *compare.Comparison, d *compare.Decision) string {
 	if d.Answer == "no" && !c.Loses(d) {
 		return "not better"
 	}
-	return cmp.Or(map[string]string{"yes": "better", "no": "worse", "unknown": "cannot tell"}[d.Answer], Line(d.Answer))
+	return cmp.Or(map[string]string{"yes": "better", "no": "worse", "unknown": "no certain difference"}[d.Answer], Line(d.Answer))
 }
