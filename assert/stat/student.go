@@ -60,8 +60,8 @@ func StudentQuantile(p, df float64) float64 {
 	return studentUpper(1-p, df)
 }
 
-// studentUpper returns the t with P(T > t) = tail, for tail in (0, ½). It caches the first thousand
-// results, because a gate needs the same few results many times.
+// studentUpper returns the t with P(T > t) = tail, for tail in (0, ½). It caches up to a thousand
+// results and then begins anew, because a gate needs the same few results many times.
 func studentUpper(tail, df float64) float64 {
 	key := [2]float64{tail, df}
 	if t, ok := uppers.Load(key); ok {
@@ -74,9 +74,11 @@ func studentUpper(tail, df float64) float64 {
 		}
 	}
 	t := bisect(0, hi, func(t float64) bool { return studentTail(t, df) <= tail })
-	if kept.Add(1) <= 1000 {
-		uppers.Store(key, t)
+	if kept.Add(1) > 1000 {
+		kept.Store(0)
+		uppers.Clear()
 	}
+	uppers.Store(key, t)
 	return t
 }
 
