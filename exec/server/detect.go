@@ -14,10 +14,10 @@ import (
 
 // Found is what a running server reports about itself.
 type Found struct {
-	Engine  string // engine's name as in a plan; engine.Plain if no page of a known engine answers
-	Version string // version of the engine; "" if not reported
+	Engine  string   // engine's name as in a plan; engine.Plain if no page of a known engine answers
+	Version string   // version of the engine; "" if not reported
 	Models  []string // ids of the models that it lists
-	Context int    // longest prompt and answer together, in tokens; 0 if not reported
+	Context int      // longest prompt and answer together, in tokens; 0 if not reported
 	// Gateway names the gateway in front of the server, as found in the headers; "" if none is
 	// named.
 	Gateway string
