@@ -42,6 +42,17 @@ func watchBeats(c clock.Clock) (stop func() *beats) {
 	}
 }
 
+// WatchBeats starts the heartbeats of a clock's loop. The result ends them and returns their record, with
+// its Delay.
+func WatchBeats(c clock.Clock) (stop func() metric.Health) {
+	end := watchBeats(c)
+	return func() metric.Health {
+		seen := end()
+		seen.health.Delay = seen.delay()
+		return seen.health
+	}
+}
+
 // record records a heartbeat that was due and came at the given times. If it was late, further
 // heartbeats were due meanwhile, so each of them counts too, with its own delay. Work that arrived
 // when one of them was due waited just as long.

@@ -49,9 +49,19 @@ type Config struct {
 	// LastLimit returns the last known capacity of w on s, at which a search starts; 0 if none is
 	// known. It may be nil.
 	LastLimit func(s *plan.Server, w *plan.Workload) int
+	// Workers are the processes that send the load; nil if this one does.
+	Workers Workers
 	// Run holds what is known of the run before it starts: ID, Tool, Plan, PlanHash, Started, Salt
 	// and Simulated. The other fields are set during the run.
 	Run metric.Run
+}
+
+// Workers are several processes that send the load of a run.
+type Workers interface {
+	// Gone returns which of them was lost; nil if none was. The run then ends with this error.
+	Gone() error
+	// Sent returns what is known of each of them.
+	Sent() []metric.Worker
 }
 
 // Case is one level of one workload on one server. For a capacity search it has only a server, a
@@ -173,6 +183,12 @@ type Target struct {
 	Inside *telemetry.Watch
 	// Log returns the last part of the server's log.
 	Log func() string
+	// Barrier returns when all workers that send the load are ready for it. It is nil if one process
+	// sends the load.
+	Barrier func(context.Context) error
+	// Lead is how long before its time the transport wants a request that is due at a time of its own.
+	// It then keeps the request until that time. Lead is nil if the transport sends at once.
+	Lead func() time.Duration
 	// Close releases the server, and ends it if Launch started it. It also works after the run was
 	// stopped. It returns within a limited time.
 	Close func() error

@@ -94,7 +94,8 @@ func (rd *round) send(step shape.Step) {
 		rd.Clock.Post(func() { rd.finish(f, s) })
 	})
 	if most := rd.keepsOf(f); most > 0 {
-		f.answer, f.asked, f.prompt = answer, f.lot.askedBy(&request), prompt
+		f.answer, f.asked = answer, f.lot.askedBy(&request)
+		f.prompt, _ = prompt.Made() // it could be made, or its request has failed
 		answer.Keep(most)
 	}
 	if t.Chat != nil && t.Nth < t.Chat.Turns {
@@ -110,7 +111,7 @@ func (rd *round) send(step shape.Step) {
 }
 
 // listening returns a stream of the answer in which the ear hears every token. ear may be nil.
-func listening(a *client.Answer, ear *shape.Ear) client.Stream {
+func listening(a *client.Answer, ear *shape.Ear) client.Elsewhere {
 	if ear == nil {
 		return a
 	}
@@ -125,10 +126,13 @@ type heard struct {
 // Event implements client.Stream.
 func (h heard) Event(at time.Duration, e *client.Event) {
 	if e.Content || e.Reasoning || e.ToolCall {
-		h.ear.Hear(at)
+		h.ear.Hear(at, 1)
 	}
 	h.Answer.Event(at, e)
 }
+
+// Heard implements client.Heard.
+func (h heard) Heard(at time.Duration, n int) { h.ear.Hear(at, n) }
 
 // sample returns a sample with what is known of a request, except its lengths, when it is due.
 func (rd *round) sample(t shape.Turn, at time.Duration) metric.Sample {

@@ -10,23 +10,23 @@ import (
 
 // leaves makes the client of a request leave, by calling leave on the loop. It returns the stream of
 // the request, and a function that stops the timer, if there is one.
-func leaves(c *plan.Cancel, loop clock.Clock, s client.Stream, leave func()) (of client.Stream, stays func() bool) {
+func leaves(c *plan.Cancel, loop clock.Clock, s client.Elsewhere, leave func()) (of client.Elsewhere, stays func() bool) {
 	if c.AfterTokens > 0 {
-		return &impatient{Stream: s, left: c.AfterTokens, leave: func() { loop.Post(leave) }}, nil
+		return &impatient{Elsewhere: s, left: c.AfterTokens, leave: func() { loop.Post(leave) }}, nil
 	}
 	return s, loop.Timer(loop.Now()+c.After, leave)
 }
 
 // impatient is the stream of a client that leaves after a number of chunks with tokens.
 type impatient struct {
-	client.Stream
+	client.Elsewhere
 	left  int
 	leave func()
 }
 
 // Event implements client.Stream.
 func (s *impatient) Event(at time.Duration, e *client.Event) {
-	s.Stream.Event(at, e)
+	s.Elsewhere.Event(at, e)
 	if e.Content || e.Reasoning || e.ToolCall {
 		if s.left--; s.left == 0 {
 			s.leave()
@@ -36,7 +36,10 @@ func (s *impatient) Event(at time.Duration, e *client.Event) {
 
 // Reconnect implements client.Retried.
 func (s *impatient) Reconnect() {
-	if r, ok := s.Stream.(client.Retried); ok {
+	if r, ok := s.Elsewhere.(client.Retried); ok {
 		r.Reconnect()
 	}
 }
+
+// Leaves implements client.Leaving.
+func (s *impatient) Leaves() int { return s.left }

@@ -125,6 +125,7 @@ func (rd *round) walk(enough func() bool) {
 			}
 			rd.connect(step.Connections)
 		case shape.Begin:
+			rd.meets()
 			rd.opens(beforeUnits)
 			if rd.target.Inside != nil {
 				rd.inside = rd.target.Inside.Begin(rd.flying)
@@ -137,12 +138,27 @@ func (rd *round) walk(enough func() bool) {
 	}
 }
 
+// meets waits until all workers are ready for the load.
+func (rd *round) meets() {
+	if rd.target.Barrier == nil || !rd.check() || rd.halted() {
+		return
+	}
+	if err := rd.target.Barrier(rd.flying); err != nil && rd.check() {
+		rd.lost = err
+		rd.cut(err.Error())
+	}
+}
+
 // advance takes the steps that are due now. A step that takes time is left to walk, because
 // advance also runs when a timer fires or a request ends.
 func (rd *round) advance() {
 	for rd.todo.Do == shape.Wait && !rd.over && !rd.halted() {
-		switch step := rd.shapes.Next(rd.Clock.Now()); step.Do {
+		lead := rd.lead()
+		switch step := rd.shapes.Next(rd.Clock.Now() + lead); step.Do {
 		case shape.Wait:
+			if step.At > 0 {
+				step.At = max(step.At-lead, 1)
+			}
 			rd.wake(step.At)
 			return
 		case shape.Send:
@@ -170,6 +186,15 @@ func (rd *round) advance() {
 			rd.todo = step
 		}
 	}
+}
+
+// lead is how long before its time a request is handed to the transport. The edges of units then come
+// earlier by as much, all of them alike.
+func (rd *round) lead() time.Duration {
+	if rd.target.Lead == nil || !shape.Of(rd.Case).Windowed {
+		return 0
+	}
+	return rd.target.Lead()
 }
 
 func (rd *round) cancel(turns []shape.Turn) {
@@ -371,7 +396,8 @@ func (rd *round) opens(unit int) {
 	meter, stop := rd.Meter(), watchBeats(rd.Clock)
 	rd.health.running[unit] = func() metric.Health {
 		seen, h := stop(), meter()
-		h.Stall, h.Standstills, h.Late = seen.health.Stall, seen.health.Standstills, seen.health.Late
+		seen.health.CPU = h.CPU
+		h.Join(seen.health)
 		h.Delay = max(h.Delay, seen.delay())
 		return h
 	}

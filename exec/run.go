@@ -51,6 +51,9 @@ func Run(ctx context.Context, c Config) (*metric.Run, error) {
 	}
 	r.run.End = c.Clock.Now()
 	r.run.Stopped = r.stopped
+	if r.Workers != nil {
+		r.run.Workers = r.Workers.Sent()
+	}
 	r.calibrate() // measure the load generator, if that was not done yet
 	for _, l := range r.run.Levels {
 		l.Divide() // add the turns of the servers to the level when all have ended

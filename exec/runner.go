@@ -125,6 +125,11 @@ func (r *runner) halt(why string, grace time.Duration) {
 
 // check stops the run if it was interrupted. It reports whether the run may start something more.
 func (r *runner) check() bool {
+	if r.Workers != nil && r.err == nil {
+		if err := r.Workers.Gone(); err != nil {
+			r.fail(err)
+		}
+	}
 	if r.ctx.Err() != nil {
 		r.halt(StoppedInterrupted, 0)
 	} else if r.Drain.Err() != nil {

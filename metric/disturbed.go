@@ -69,7 +69,7 @@ func (l *Level) Disturbed(r *Round) Disturbance {
 		}
 		return out
 	case Burst:
-		if spread, most := r.spread(), max(burstSpread.Seconds(), burstShare*ttft); spread > most {
+		if spread, most := r.spread()+2*r.Health.Offset.Seconds(), max(burstSpread.Seconds(), burstShare*ttft); spread > most {
 			out.Load = fmt.Sprintf("the requests of the burst were sent up to %s apart (allowed %s)", Format(Seconds, spread), Format(Seconds, most))
 		}
 		return out

@@ -1,8 +1,10 @@
 package metric
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 	"time"
 )
@@ -24,6 +26,34 @@ type Health struct {
 	Standstills []Standstill `json:"standstills,omitzero"`
 	// Late is the total of the shorter delays of heartbeats, without the precision of their timer.
 	Late time.Duration `json:"late_ns,omitempty"`
+	// Offset bounds the error of the clocks of several machines against each other; 0 if one machine
+	// sends the load.
+	Offset time.Duration `json:"offset_ns,omitempty"`
+}
+
+// Join adds the health of another process of the load generator in the same time. Each value is the
+// worse of the two; a standstill of one is a standstill of the generator.
+func (h *Health) Join(o Health) {
+	if min(h.CPU, o.CPU) < 0 {
+		h.CPU = -1 // what is unknown of one is unknown of all
+	} else {
+		h.CPU = max(h.CPU, o.CPU)
+	}
+	h.GCPause, h.Delay = max(h.GCPause, o.GCPause), max(h.Delay, o.Delay)
+	h.Stall, h.Late, h.Offset = max(h.Stall, o.Stall), max(h.Late, o.Late), max(h.Offset, o.Offset)
+	if o.Standstills == nil {
+		return
+	}
+	all := slices.Concat(h.Standstills, o.Standstills)
+	slices.SortFunc(all, func(a, b Standstill) int { return cmp.Compare(a.From, b.From) })
+	h.Standstills = []Standstill{}
+	for _, s := range all {
+		if n := len(h.Standstills); n > 0 && s.From <= h.Standstills[n-1].To {
+			h.Standstills[n-1].To = max(h.Standstills[n-1].To, s.To)
+			continue
+		}
+		h.AddStandstill(s)
+	}
 }
 
 // Standstill is a time in which the load generator did not run. From is the time at which a
@@ -81,7 +111,7 @@ func (h Health) Held() (seconds float64, ok bool) {
 // Possible returns an error if a recorded health is out of range. The standstills of a round are in
 // order and do not overlap.
 func (h Health) Possible() error {
-	if h.CPU < -1 || min(h.Delay, h.GCPause, h.Stall, h.Late) < 0 {
+	if h.CPU < -1 || min(h.Delay, h.GCPause, h.Stall, h.Late, h.Offset) < 0 {
 		return errors.New("what the generator measured of itself is out of range")
 	}
 	if n := len(h.Standstills); n > mostStandstills {

@@ -57,6 +57,19 @@ type Run struct {
 	// Calibration is the calibration of the load generator. It is nil in virtual time, and if there
 	// was none.
 	Calibration *Calibration `json:"calibration,omitempty"`
+	// Workers are the processes that sent the load; nil if the process of the run did.
+	Workers []Worker `json:"workers,omitempty"`
+}
+
+// Worker is one of several processes that sent the load of a run.
+type Worker struct {
+	Name     string `json:"name"`
+	Requests int    `json:"requests"` // answers that came back from it
+	// Offset bounds by how much its clock may have been wrong against that of the run. Only the times
+	// at which requests were due depend on it: latencies are of one clock.
+	Offset time.Duration `json:"offset_ns"`
+	// Quiet is the longest time in which nothing was heard from it; 0 if there was none to speak of.
+	Quiet time.Duration `json:"quiet_ns,omitempty"`
 }
 
 // ServerRun describes one server under test, as found at its start and at its end.

@@ -79,6 +79,15 @@ type Sample struct {
 	RetryAfter time.Duration `json:"retry_after_ns,omitempty"`
 }
 
+// Shift moves all times of the request by d, to the clock of another machine.
+func (s *Sample) Shift(d time.Duration) {
+	for _, t := range []*time.Duration{&s.Scheduled, &s.Sent, &s.Headers, &s.First, &s.FirstAnswer, &s.Last, &s.End} {
+		if *t != 0 {
+			*t += d
+		}
+	}
+}
+
 // MaxRetryAfter is the longest time for which a server may make a slot wait.
 const MaxRetryAfter = 30 * time.Second
 

@@ -15,6 +15,7 @@ import (
 	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/exec/fleet"
 	"github.com/tokgate/tokgate/exec/server"
 	"github.com/tokgate/tokgate/exec/server/lease"
 	"github.com/tokgate/tokgate/metric"
@@ -39,6 +40,7 @@ type runOptions struct {
 	crashed   string // start time of the run that crashed, RFC 3339; "" if none crashed
 	salt      uint64
 	transport string
+	workers   workerOptions
 	goOn      string      // folder of the run whose comparison goes on; "" if the run begins anew
 	before    *metric.Run // that run
 }
@@ -93,6 +95,7 @@ started · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
 	f.Uint64Var(&o.salt, "salt", 0, "with --simulate: another run of the plan, with other noise, faults, arrivals, prompts and natural answers")
 	f.StringVar(&o.goOn, "continue", "", "go on with the undecided comparison of the run in this `folder`, within 24 hours")
 	f.StringVar(&o.transport, "transport", ownTransport, "what reads the streams: own, or net/http if the own one makes trouble")
+	o.workers.flags(f)
 	f.BoolVar(&o.reap, "reap", false, "also remove containers whose run may still be alive")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print no progress")
 	f.BoolVarP(&o.recursive, "recursive", "r", false, "search subfolders for plans too")
@@ -141,6 +144,9 @@ func (a *app) run(ctx context.Context, args []string, o runOptions) error {
 		return err
 	}
 	o.in.undated = o.simulate
+	if err := o.workers.check(o, len(files)); err != nil {
+		return err
+	}
 	plans, err := a.loadAll(files, o.in, !o.simulate)
 	if err != nil {
 		return err
@@ -215,6 +221,9 @@ func prepare(plans []*plan.Plan, o runOptions) ([]func(exec.Case) bool, []map[st
 		if err != nil {
 			return nil, nil, err
 		}
+		if err := o.workers.checkServers(p); err != nil && !o.simulate {
+			return nil, nil, err
+		}
 		if only[i], err = caseFilter(p, o.only); err != nil {
 			return nil, nil, err
 		}
@@ -268,6 +277,9 @@ func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, onl
 			return 0, measureError(err)
 		}
 		config.Clock, config.Launch = c, (&server.Virtual{Clock: c, Dir: filepath.Dir(p.Path), Salt: o.salt}).Launch
+		if n := o.workers.n; n > 0 {
+			config.Launch = fleet.Virtual(c, n).Launch(config.Launch, false)
+		}
 		shown.Simulated, shown.Forecast = c.Now, (*lastRun)(nil).forecast(p, only, nil)
 		defer collectSeldom()()
 	} else {
@@ -285,7 +297,12 @@ func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, onl
 		}
 	})
 	defer release()
+	end, err := a.meetWorkers(drain, &config, o, display.Say)
+	if err != nil {
+		return 0, err
+	}
 	measured, err := exec.Run(now, config)
+	end(measured, err)
 	stop()
 	return a.ended(p, measured, err, out, assert.Options{Partial: only != nil, Baselines: stored})
 }
@@ -327,7 +344,7 @@ func (a *app) launch(config *exec.Config, wall *clock.Real, now context.Context,
 	shared := &clock.Shared{Clock: wall} // servers that start at the same time use the same clock
 	launcher := server.New(server.Options{
 		Clock: shared, Origin: wall.Origin(), LogDir: dir, Dir: filepath.Dir(config.Plan.Path), Redact: config.Plan.Secrets,
-		State: lease.Dir(a.getenv), Reap: o.reap, Standard: o.transport == standardTransport, Grace: grace(now), Network: a.network,
+		State: lease.Dir(a.getenv), Reap: o.reap, Standard: o.transport == standardTransport, Workers: o.workers.n > 0, Grace: grace(now), Network: a.network,
 		Holder: lease.Holder{Run: config.Run.ID, Plan: config.Plan.Path, PID: a.pid(),
 			Started: config.Run.Started.UTC().Format(time.RFC3339)},
 	})

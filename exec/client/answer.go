@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,8 +35,9 @@ type Answer struct {
 	keep     int  // most bytes of text that may still be recorded
 	kept     kept
 	reply    reply
-	ended    bool // End was called
-	closed   bool // [DONE] was read
+	received *Received // nil unless another process received the answer
+	ended    bool      // End was called
+	closed   bool      // [DONE] was read
 }
 
 // NewAnswer returns an Answer that fills in the sample s. When the answer ends, it calls the
@@ -57,7 +59,12 @@ func (a *Answer) Reset(s *metric.Sample, done func(*metric.Sample)) {
 func (a *Answer) Keep(n int) { a.keep, a.kept.on = n, true }
 
 // Said returns the recorded part of the answer.
-func (a *Answer) Said() Said { return a.kept.said() }
+func (a *Answer) Said() Said {
+	if a.received != nil {
+		return a.received.Said
+	}
+	return a.kept.said()
+}
 
 // reply is the part of an answer's content that is kept.
 type reply struct {
@@ -72,7 +79,38 @@ func (a *Answer) KeepReply(n int) { a.reply.most = n }
 
 // Reply returns the recorded content of the answer, without reasoning. whole reports whether that
 // is all of the content.
-func (a *Answer) Reply() (text string, whole bool) { return unquote(a.reply.text), !a.reply.cut }
+func (a *Answer) Reply() (text string, whole bool) {
+	if a.received != nil {
+		return a.received.Reply, a.received.Whole
+	}
+	return unquote(a.reply.text), !a.reply.cut
+}
+
+// Received is what another process received of an answer, in its place.
+type Received struct {
+	Sample *metric.Sample `json:"-"`
+	Said   Said           `json:"said,omitzero"`
+	Reply  string         `json:"reply,omitempty"`
+	Whole  bool           `json:"whole,omitempty"` // Reply is all of the answer's content
+}
+
+// Keeps returns how many bytes of the answer's text and of its content the Answer records.
+func (a *Answer) Keeps() (text, reply int) { return a.keep, a.reply.most }
+
+// Fill ends the answer with what another process received. Nothing else may have been called but
+// the methods that say what to record.
+func (a *Answer) Fill(r *Received) {
+	if a.ended {
+		return
+	}
+	a.ended, a.received = true, r
+	front := a.sample.Front
+	*a.sample = *r.Sample
+	a.sample.Front = cmp.Or(a.sample.Front, front)
+	if a.done != nil {
+		a.done(a.sample)
+	}
+}
 
 // Sample returns the sample that the Answer fills in. The sample is complete after End.
 func (a *Answer) Sample() *metric.Sample { return a.sample }

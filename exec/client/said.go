@@ -8,10 +8,10 @@ import (
 
 // Said is the text of an answer. It may be cut if the answer is long.
 type Said struct {
-	Whole   string // text with the reasoning
-	Visible string // text without the reasoning
-	Calls   []Call // tool calls, in order of their index
-	Cut     bool   // the answer was longer than what was kept
+	Whole   string `json:",omitempty"` // text with the reasoning
+	Visible string `json:",omitempty"` // text without the reasoning
+	Calls   []Call `json:",omitempty"` // tool calls, in order of their index
+	Cut     bool   `json:",omitempty"` // the answer was longer than what was kept
 }
 
 // Call is one call of a tool, assembled from its parts.

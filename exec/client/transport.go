@@ -69,6 +69,21 @@ type Prompt struct {
 	Shared float64
 
 	Ready *Ready // bytes of the request, built ahead of time; nil if not built
+	// Recipe makes the content in the process that sends the request; nil if the content is here.
+	Recipe Recipe
+}
+
+// Recipe makes a prompt.
+type Recipe interface{ Make() (Prompt, error) }
+
+// Made returns the prompt with its content.
+func (p Prompt) Made() (Prompt, error) {
+	if p.Recipe == nil {
+		return p, nil
+	}
+	made, err := p.Recipe.Make()
+	p.Text, p.IDs, p.Recipe = made.Text, made.IDs, nil
+	return p, err
 }
 
 // Ready is the bytes of a request as they go over the connection.
@@ -157,6 +172,22 @@ type Stream interface {
 type Retried interface {
 	Reconnect()
 }
+
+// Elsewhere is a Stream whose answer another process may receive. Sample is what is known of the
+// request before, Keeps what to record of its text, and Fill takes the answer.
+type Elsewhere interface {
+	Stream
+	Sample() *metric.Sample
+	Keeps() (text, reply int)
+	Fill(*Received)
+}
+
+// Heard is an Elsewhere that listens for tokens while they come: n more chunks with tokens came, the
+// last of them at the given time.
+type Heard interface{ Heard(at time.Duration, n int) }
+
+// Leaving is an Elsewhere whose client leaves after a number of chunks with tokens.
+type Leaving interface{ Leaves() (chunks int) }
 
 // Transport sends requests to one server.
 type Transport interface {

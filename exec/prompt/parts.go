@@ -16,13 +16,9 @@ import (
 // itself adds, because a cache may hold them.
 func (m *Maker) MakeParts(k Key, parts []metric.Piece) (client.Prompt, error) {
 	k.Order = 0
-	total := 0
-	for _, p := range parts {
-		total += p.Tokens
-	}
-	total = max(total, m.least())
 	h := m.hash(k)
-	p := client.Prompt{Tokens: total, Shared: float64(m.addedTokens()) / float64(total)}
+	p := m.outline(parts)
+	total := p.Tokens
 	var err error
 	switch {
 	case len(parts) == 0:
@@ -35,6 +31,16 @@ func (m *Maker) MakeParts(k Key, parts []metric.Piece) (client.Prompt, error) {
 		p.Text, err = m.partWords(h, parts, total)
 	}
 	return p, err
+}
+
+// outline returns the prompt of the given pieces without its content.
+func (m *Maker) outline(parts []metric.Piece) client.Prompt {
+	total := 0
+	for _, p := range parts {
+		total += p.Tokens
+	}
+	total = max(total, m.least())
+	return client.Prompt{Tokens: total, Shared: float64(m.addedTokens()) / float64(total)}
 }
 
 func textSource(h uint64, p metric.Piece) *rand.PCG { return rand.NewPCG(mix(h^p.Key), p.Key) }

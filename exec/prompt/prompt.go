@@ -99,10 +99,16 @@ func (m *Maker) Make(k Key, tokens int) (client.Prompt, error) {
 	default:
 		p.Text, err = m.makeText(h, k, tokens)
 	}
-	if n := k.Shared.Tokens + k.Shared.More; n > 0 {
-		p.Shared = float64(n+m.addedTokens()) / float64(tokens)
-	}
+	p.Shared = m.shared(k, tokens)
 	return p, err
+}
+
+// shared returns the share of a prompt that other prompts of its group begin with too.
+func (m *Maker) shared(k Key, tokens int) float64 {
+	if k.Shared.Tokens+k.Shared.More == 0 {
+		return 0
+	}
+	return float64(k.Shared.Tokens+k.Shared.More+m.addedTokens()) / float64(tokens)
 }
 
 func (m *Maker) hash(k Key) uint64 {

@@ -35,6 +35,8 @@ type Options struct {
 	Reap bool
 	// Standard reads all streams with net/http; see client.Config.
 	Standard bool
+	// Workers says that other processes send the load, so prompts are made where they are sent.
+	Workers bool
 	// Grace returns how long a server may take to end by itself. It is called repeatedly while the
 	// launcher waits. If Grace is nil, the constant Grace applies.
 	Grace func() time.Duration

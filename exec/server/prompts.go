@@ -60,7 +60,7 @@ func (r *reached) prompts(ctx context.Context, w *plan.Workload, salt uint64, mo
 	if filled {
 		return r.tasks(ctx, w, m, t.Options(salt))
 	}
-	out := workloadPrompts{Maker: m, workload: w, salt: salt}
+	out := workloadPrompts{Maker: m, workload: w, salt: salt, later: r.Workers && !w.Prompt.Turns.Several() && w.Prompt.System.Groups == 0}
 	if s := w.Prompt.System; s.Groups > 0 {
 		out.system, err = clock.Await(ctx, r.Clock, func(ctx context.Context) (*prompt.System, error) {
 			return m.NewSystem(ctx, t.Options(salt).Usage, w.Address(), s.Text, s.Tokens)
@@ -235,18 +235,27 @@ type workloadPrompts struct {
 	workload *plan.Workload
 	salt     uint64
 	system   *prompt.System // nil: none
+	later    bool           // the process that sends a prompt makes it
+}
+
+func (p workloadPrompts) of(r prompt.Recipe) (client.Prompt, error) {
+	if r.Maker = p.Maker; p.later {
+		return r.Later()
+	}
+	return r.Make()
 }
 
 func (p workloadPrompts) Prompt(id exec.PromptID) (client.Prompt, error) {
 	if r := id.Recorded; r != nil && r.Text != nil {
 		return prompt.Of(r.Text), nil
 	} else if r != nil {
-		return p.MakeParts(prompt.Key{Seed: id.Seed, Workload: p.workload.Root().Address(), Level: id.Level, Round: id.Round}, r.Parts)
+		key := prompt.Key{Seed: id.Seed, Workload: p.workload.Root().Address(), Level: id.Level, Round: id.Round}
+		return p.of(prompt.Recipe{Key: key, Parts: r.Parts})
 	}
-	made, err := p.Make(prompt.Key{
+	made, err := p.of(prompt.Recipe{Key: prompt.Key{
 		Seed: id.Seed, Workload: p.workload.Address(), Level: id.Level, Round: id.Round, Phase: id.Phase, Order: id.Order,
 		Shared: prefixOf(p.workload, p.salt, id),
-	}, p.workload.Input+id.Longer)
+	}, Tokens: p.workload.Input + id.Longer})
 	if id.Longer > 0 {
 		made.Tokens = p.workload.Input + id.Longer
 	}

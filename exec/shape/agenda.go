@@ -59,9 +59,9 @@ type Ear struct {
 	began atomic.Bool
 }
 
-// Hear records a chunk with tokens that arrived at the given time.
-func (e *Ear) Hear(at time.Duration) {
+// Hear records n chunks with tokens, the last of which arrived at the given time.
+func (e *Ear) Hear(at time.Duration, n int) {
 	e.began.Store(true)
-	e.all.last.Store(int64(at))
-	e.all.n.Add(1)
+	e.all.last.Store(max(int64(at), e.all.last.Load()))
+	e.all.n.Add(int64(n))
 }

@@ -125,6 +125,13 @@ func environment(runs []Run) (Section, bool) {
 				metric.Format(metric.Seconds, c.Delay50.Seconds()), metric.Format(metric.Seconds, c.Delay99.Seconds()), plural(c.Streams,
 					"stream"), metric.Format(metric.Count, c.Rate)))
 		}
+		for _, w := range r.Run.Workers {
+			words := fmt.Sprintf("%s; its clock was within ±%s", plural(w.Requests, "request"), metric.Format(metric.Seconds, w.Offset.Seconds()))
+			if w.Quiet > 0 {
+				words += ", and nothing was heard from it for " + metric.Format(metric.Seconds, w.Quiet.Seconds())
+			}
+			add("worker "+w.Name, words)
+		}
 		facts = append(facts, Block{Table: t})
 		for _, server := range r.Run.Servers {
 			t := &Table{Words: true, Caption: "Server " + r.title(server.Address), Columns: Heads("Fact", "Value")}

@@ -1,0 +1,177 @@
+package fleet
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"sync"
+)
+
+// mail is the lines from one side of a link to the other. They are numbered, and kept until the other side
+// has acknowledged them, so that a link that breaks can be replaced. It is safe for concurrent use.
+type mail struct {
+	mu    sync.Mutex
+	lines [][]byte // not acknowledged
+	first int      // number of the first of them
+	next  int      // number of the line to write next
+	bytes int
+	read  int // lines of the other side that were dealt with
+	told  int // the last of these that was acknowledged
+	alive bool
+	full  bool
+	wake  chan struct{} // holds a value if there may be something to write
+}
+
+const (
+	mostKept = 256 << 20 // bytes of lines that are not acknowledged
+	mostLine = 64 << 20
+)
+
+func newMail() *mail { return &mail{wake: make(chan struct{}, 1)} }
+
+// put adds a line, which it keeps.
+func (m *mail) put(line []byte) {
+	m.mu.Lock()
+	if m.bytes += len(line); m.bytes > mostKept {
+		m.full = true // nobody reads
+	} else {
+		m.lines = append(m.lines, line)
+	}
+	m.mu.Unlock()
+	m.rouse()
+}
+
+func (m *mail) rouse() {
+	select {
+	case m.wake <- struct{}{}:
+	default:
+	}
+}
+
+// live makes the other side hear of this one, even if there is nothing to say.
+func (m *mail) live() {
+	m.mu.Lock()
+	m.alive = true
+	m.mu.Unlock()
+	m.rouse()
+}
+
+// dealt acknowledges lines of the other side up to n.
+func (m *mail) dealt(n int) {
+	m.mu.Lock()
+	m.read = n
+	m.mu.Unlock()
+	m.rouse()
+}
+
+// from begins a new link, on which the other side has n lines.
+func (m *mail) from(n int) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if n < m.first || n > m.first+len(m.lines) {
+		return fmt.Errorf("it has %d lines, and lines %d to %d are kept", n, m.first, m.first+len(m.lines))
+	}
+	m.drop(n)
+	m.next, m.alive = n, true
+	m.rouse()
+	return nil
+}
+
+func (m *mail) drop(n int) {
+	for ; m.first < n && len(m.lines) > 0; m.first++ {
+		m.bytes -= len(m.lines[0])
+		m.lines = m.lines[1:]
+	}
+}
+
+// overflown reports whether lines were dropped, because the other side does not read.
+func (m *mail) overflown() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.full
+}
+
+// empty reports whether the other side has acknowledged everything.
+func (m *mail) empty() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.lines) == 0
+}
+
+// write writes what is new. A line that begins with "A" acknowledges, and has no number.
+func (m *mail) write(to *bytes.Buffer) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.alive || m.read > m.told {
+		m.alive, m.told = false, m.read
+		fmt.Fprintf(to, "A%d\n", m.read)
+	}
+	for ; m.next < m.first+len(m.lines); m.next++ {
+		to.Write(m.lines[m.next-m.first])
+		to.WriteByte('\n')
+	}
+}
+
+// carry carries the lines of both sides over a link until it breaks or ctx ends. It calls takes with each
+// line of the other side, and heard whenever something came.
+func (m *mail) carry(ctx context.Context, r io.Reader, w io.Writer, flush func() error, heard func(), takes func([]byte) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var writer sync.WaitGroup
+	defer writer.Wait()
+	defer cancel(nil) // before the wait
+	writer.Go(func() {
+		for b := new(bytes.Buffer); ; b.Reset() {
+			select {
+			case <-ctx.Done():
+				return
+			case <-m.wake:
+			}
+			if m.write(b); b.Len() == 0 {
+				continue
+			}
+			_, err := w.Write(b.Bytes())
+			if err == nil {
+				err = flush()
+			}
+			if err != nil {
+				cancel(err)
+				return
+			}
+		}
+	})
+	in := bufio.NewScanner(r)
+	in.Buffer(make([]byte, 0, 64<<10), mostLine)
+	for in.Scan() {
+		heard()
+		line := in.Bytes()
+		if len(line) == 0 || line[0] != 'A' {
+			if err := takes(line); err != nil {
+				return err
+			}
+			continue
+		}
+		n, err := strconv.Atoi(string(line[1:]))
+		m.mu.Lock()
+		if err != nil || n > m.next {
+			err = errors.New("it acknowledged what was not sent")
+		} else {
+			m.drop(n)
+		}
+		m.mu.Unlock()
+		if err != nil {
+			return &broken{err}
+		}
+	}
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	return in.Err()
+}
+
+// broken is an error of the other side, after which the two cannot go on. Any other error is of the link.
+type broken struct{ error }
