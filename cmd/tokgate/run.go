@@ -15,7 +15,6 @@ import (
 	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/clock"
-	"github.com/tokgate/tokgate/exec/fleet"
 	"github.com/tokgate/tokgate/exec/server"
 	"github.com/tokgate/tokgate/exec/server/lease"
 	"github.com/tokgate/tokgate/metric"
@@ -79,9 +78,7 @@ started · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
 		Args:              needPlans,
 		ValidArgsFunction: completePlans,
 		Annotations:       gate,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.run(cmd.Context(), args, o)
-		},
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.run(cmd.Context(), args, o) },
 	}
 	f := cmd.Flags()
 	o.in.flags(f)
@@ -95,10 +92,10 @@ started · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
 	f.Uint64Var(&o.salt, "salt", 0, "with --simulate: another run of the plan, with other noise, faults, arrivals, prompts and natural answers")
 	f.StringVar(&o.goOn, "continue", "", "go on with the undecided comparison of the run in this `folder`, within 24 hours")
 	f.StringVar(&o.transport, "transport", ownTransport, "what reads the streams: own, or net/http if the own one makes trouble")
-	o.workers.flags(f)
 	f.BoolVar(&o.reap, "reap", false, "also remove containers whose run may still be alive")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print no progress")
 	f.BoolVarP(&o.recursive, "recursive", "r", false, "search subfolders for plans too")
+	o.workers.flags(f)
 	f.StringVar(&o.crashed, "crashed", "", "report of the run that began at this `time` and crashed")
 	_ = f.MarkHidden("crashed") // hiding and registering fail only for flags that do not exist
 	_ = cmd.RegisterFlagCompletionFunc("only", a.fromPlans(&o.in, caseNames))
@@ -272,15 +269,10 @@ func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, onl
 	}
 	shown := progress.Options{Quiet: o.quiet, Now: wall.Now}
 	if o.simulate {
-		c := clock.NewVirtual()
-		if err := pauseOf(now, c, o.before); err != nil {
-			return 0, measureError(err)
+		if err := virtual(now, &config, o); err != nil {
+			return 0, err
 		}
-		config.Clock, config.Launch = c, (&server.Virtual{Clock: c, Dir: filepath.Dir(p.Path), Salt: o.salt}).Launch
-		if n := o.workers.n; n > 0 {
-			config.Launch = fleet.Virtual(c, n).Launch(config.Launch, false)
-		}
-		shown.Simulated, shown.Forecast = c.Now, (*lastRun)(nil).forecast(p, only, nil)
+		shown.Simulated, shown.Forecast = config.Clock.Now, (*lastRun)(nil).forecast(p, only, nil)
 		defer collectSeldom()()
 	} else {
 		config.LastLimit = limits
@@ -297,12 +289,7 @@ func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, onl
 		}
 	})
 	defer release()
-	end, err := a.meetWorkers(drain, &config, o, display.Say)
-	if err != nil {
-		return 0, err
-	}
-	measured, err := exec.Run(now, config)
-	end(measured, err)
+	measured, err := a.measure(now, config, o, display.Say)
 	stop()
 	return a.ended(p, measured, err, out, assert.Options{Partial: only != nil, Baselines: stored})
 }
@@ -344,7 +331,8 @@ func (a *app) launch(config *exec.Config, wall *clock.Real, now context.Context,
 	shared := &clock.Shared{Clock: wall} // servers that start at the same time use the same clock
 	launcher := server.New(server.Options{
 		Clock: shared, Origin: wall.Origin(), LogDir: dir, Dir: filepath.Dir(config.Plan.Path), Redact: config.Plan.Secrets,
-		State: lease.Dir(a.getenv), Reap: o.reap, Standard: o.transport == standardTransport, Workers: o.workers.n > 0, Grace: grace(now), Network: a.network,
+		State: lease.Dir(a.getenv), Reap: o.reap, Standard: o.transport == standardTransport, Grace: grace(now), Network: a.network,
+		Workers: o.workers.n > 0,
 		Holder: lease.Holder{Run: config.Run.ID, Plan: config.Plan.Path, PID: a.pid(),
 			Started: config.Run.Started.UTC().Format(time.RFC3339)},
 	})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -8,9 +9,26 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
+	"github.com/tokgate/tokgate/exec"
+	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/exec/fleet"
+	"github.com/tokgate/tokgate/exec/server"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/sim"
 )
+
+// virtual makes a run take place in virtual time.
+func virtual(now context.Context, config *exec.Config, o runOptions) error {
+	c := clock.NewVirtual()
+	if err := pauseOf(now, c, o.before); err != nil {
+		return measureError(err)
+	}
+	config.Clock, config.Launch = c, (&server.Virtual{Clock: c, Dir: filepath.Dir(config.Plan.Path), Salt: o.salt}).Launch
+	if n := o.workers.n; n > 0 {
+		config.Launch = fleet.Virtual(c, n).Launch(config.Launch, false)
+	}
+	return nil
+}
 
 func (a *app) needSimulators(plans []*plan.Plan) error {
 	var bad []string

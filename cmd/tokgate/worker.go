@@ -18,7 +18,7 @@ import (
 )
 
 type joinOptions struct {
-	url, token, fingerprint, name string
+	run, token, fingerprint, name string
 	patience                      time.Duration
 }
 
@@ -42,7 +42,7 @@ run was stopped, or it lost the run · 130 it was told to end, which ends the ru
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.work(cmd.Context(), o) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.url, "join", "", "`URL` of the run: https://HOST:PORT")
+	f.StringVar(&o.run, "join", "", "`URL` of the run: https://HOST:PORT")
 	f.StringVar(&o.token, "token-file", "", "`file` with the token of the run")
 	f.StringVar(&o.fingerprint, "fingerprint", "", "`fingerprint` of the run's certificate, which the run prints")
 	f.StringVar(&o.name, "name", "", "`name` of this worker in reports and errors (default: the machine's)")
@@ -51,12 +51,12 @@ run was stopped, or it lost the run · 130 it was told to end, which ends the ru
 }
 
 func (o *joinOptions) check() error {
-	u, err := url.Parse(o.url)
+	u, err := url.Parse(o.run)
 	switch {
-	case o.url == "":
+	case o.run == "":
 		return usageError("`tokgate run --workers N` prints it", "--join is missing: the URL of the run")
 	case err != nil || u.Scheme != "https" || u.Host == "":
-		return usageError("for example: --join https://controller:7443", "--join %s is not https://HOST:PORT", o.url)
+		return usageError("for example: --join https://controller:7443", "--join %s is not https://HOST:PORT", o.run)
 	case o.token == "":
 		return usageError("`tokgate run --workers N --token-file FILE` makes it", "--token-file is missing")
 	case o.fingerprint == "":
@@ -81,7 +81,7 @@ func (a *app) work(ctx context.Context, o joinOptions) error {
 	wall := clock.NewReal()
 	defer a.sharpen(wall)()
 	err = fleet.Work(ctx, fleet.Join{
-		URL: o.url, Token: token, Fingerprint: o.fingerprint, Name: o.name, Version: toolVersion(), Patience: o.patience,
+		URL: o.run, Token: token, Fingerprint: o.fingerprint, Name: o.name, Version: toolVersion(), Patience: o.patience,
 		Clock: wall, Meter: a.meter, Dial: a.network.Dial, Say: func(s string) { fmt.Fprintln(a.Err, s) },
 	})
 	switch {

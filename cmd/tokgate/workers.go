@@ -25,6 +25,7 @@ type workerOptions struct {
 	n        int    // workers; 0: this process sends the load
 	listen   string // address where workers dial in
 	token    string // file of their token
+	secret   string // the token
 	patience time.Duration
 }
 
@@ -53,7 +54,9 @@ func (o *workerOptions) check(r runOptions, plans int) error {
 	case r.goOn != "":
 		return usageError("leave one of them out", "--workers and --continue exclude each other")
 	}
-	return nil
+	var err error
+	o.secret, err = readToken(o.token, true)
+	return err
 }
 
 // checkServers refuses servers that workers on other machines could not reach, or not as the plan says.
@@ -91,44 +94,49 @@ func readToken(path string, make bool) (string, error) {
 	return token, nil
 }
 
-// meetWorkers waits for the workers of a run, if it has any, and lets them send its load. The function end
-// tells them how the run ended.
-func (a *app) meetWorkers(ctx context.Context, config *exec.Config, o runOptions, say func(string)) (end func(*metric.Run, error), err error) {
+// measure runs a plan. If workers send its load, it waits for them first, and tells them at the end.
+func (a *app) measure(ctx context.Context, config exec.Config, o runOptions, say func(string)) (*metric.Run, error) {
 	if o.workers.n == 0 || o.simulate {
-		return func(*metric.Run, error) {}, nil
+		return exec.Run(ctx, config)
 	}
-	token, err := readToken(o.workers.token, true)
+	h, err := a.listen(&config, o, say)
 	if err != nil {
-		return nil, err
+		return &config.Run, err
 	}
+	within, cancel := context.WithTimeout(config.Drain, o.workers.patience)
+	defer cancel()
+	h.Wait(within)
+	run, err := exec.Run(ctx, config)
+	failed := err
+	if err == nil && run.Stopped != "" {
+		failed = errors.New(run.Stopped)
+	}
+	h.End(context.WithoutCancel(ctx), failed)
+	return run, err
+}
+
+// listen lets workers dial in to a run, and send its load.
+func (a *app) listen(config *exec.Config, o runOptions, say func(string)) (*fleet.Host, error) {
 	listen := net.Listen
 	if a.network.Listen != nil {
 		listen = a.network.Listen
 	}
 	l, err := listen("tcp", o.workers.listen)
 	if err != nil {
-		return nil, usageError("choose another address with --listen", "could not listen for workers: %w", err)
+		return nil, fmt.Errorf("could not listen for workers (choose another address with --listen): %w", err)
 	}
-	h, err := fleet.Listen(config.Clock, l, o.workers.n, token, toolVersion(), say)
+	h, err := fleet.Listen(config.Clock, l, o.workers.n, o.workers.secret, toolVersion(), say)
 	if err != nil {
-		return nil, measureError(err)
+		return nil, err
 	}
 	say(fmt.Sprintf("waiting for %s: tokgate worker --join https://%s --token-file %s --fingerprint %s",
 		count(o.workers.n, "worker"), shownAddress(l.Addr()), o.workers.token, h.Fingerprint))
-	within, cancel := context.WithTimeout(ctx, o.workers.patience)
-	defer cancel()
-	h.Wait(within)
 	config.Launch = h.Launch(config.Launch, o.transport == standardTransport)
 	config.Workers, config.Calibrate = h, nil
 	if config.Meter != nil {
 		config.Meter = h.Meter(config.Meter)
 	}
-	return func(run *metric.Run, failed error) {
-		if failed == nil && run.Stopped != "" {
-			failed = errors.New(run.Stopped)
-		}
-		h.End(context.WithoutCancel(ctx), failed)
-	}, nil
+	return h, nil
 }
 
 // shownAddress is where workers dial in: the name of this machine, if it listens on all addresses.

@@ -18,7 +18,7 @@ import (
 
 // Fleet is the controller's side of the workers of a run. Only the loop of the run's clock uses it.
 type Fleet struct {
-	clock   clock.Clock
+	loop    clock.Clock
 	members []*member
 	flights map[int64]*flight
 	orders  int64 // orders so far
@@ -53,7 +53,7 @@ type flight struct {
 }
 
 func newFleet(c clock.Clock) *Fleet {
-	return &Fleet{clock: c, flights: map[int64]*flight{}, makers: map[*prompt.Maker]int{}, meters: map[*measuring]bool{}}
+	return &Fleet{loop: c, flights: map[int64]*flight{}, makers: map[*prompt.Maker]int{}, meters: map[*measuring]bool{}}
 }
 
 // Virtual returns a Fleet of n workers in this process, which are on its clock and share one connection to
@@ -142,7 +142,7 @@ func (f *Fleet) owner(s *metric.Sample) *member {
 func (t *transport) Send(ctx context.Context, r *client.Request, s client.Stream) {
 	x, ok := s.(client.Elsewhere)
 	if !ok {
-		s.End(t.clock.Now(), &client.Error{Kind: metric.FailLocal, Message: "a worker cannot send this request"})
+		s.End(t.loop.Now(), &client.Error{Kind: metric.FailLocal, Message: "a worker cannot send this request"})
 		return
 	}
 	known := x.Sample()
@@ -152,7 +152,7 @@ func (t *transport) Send(ctx context.Context, r *client.Request, s client.Stream
 		err = t.gone
 	}
 	if err != nil {
-		s.End(t.clock.Now(), &client.Error{Kind: metric.FailLocal, Message: err.Error()})
+		s.End(t.loop.Now(), &client.Error{Kind: metric.FailLocal, Message: err.Error()})
 		return
 	}
 	o.Server, o.Sample = t.server, *known
@@ -219,13 +219,13 @@ func (f *Fleet) lose(m *member, why string) {
 		return
 	}
 	f.gone = fmt.Errorf("worker %s was lost: %s. Without its share of the load there is no verdict", m.name, why)
-	now := f.clock.Now()
+	now := f.loop.Now()
 	for id, fl := range f.flights {
 		if fl.member == m {
 			f.ends(id, now)
 		}
 	}
-	f.clock.Post(func() {}) // wakes the loop, which asks Gone
+	f.loop.Post(func() {}) // wakes the loop, which asks Gone
 }
 
 // ends ends a request whose answer will not come.

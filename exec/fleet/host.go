@@ -147,8 +147,8 @@ func (h *Host) joins(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	s := &session{out: newMail()}
-	s.heard.Store(int64(h.clock.Now()))
-	s.ended.Store(int64(h.clock.Now()))
+	s.heard.Store(int64(h.loop.Now()))
+	s.ended.Store(int64(h.loop.Now()))
 	s.member = h.add(name, s.out.put)
 	key := rand.Text()
 	h.sessions[key] = s
@@ -160,7 +160,7 @@ func (h *Host) joins(w http.ResponseWriter, r *http.Request) {
 }
 
 // tells tells the time.
-func (h *Host) tells(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, int64(h.clock.Now())) }
+func (h *Host) tells(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, int64(h.loop.Now())) }
 
 // links carries the lines of a session in both directions, over one request. A new one replaces the one before.
 func (h *Host) links(w http.ResponseWriter, r *http.Request) {
@@ -209,18 +209,18 @@ func (h *Host) links(w http.ResponseWriter, r *http.Request) {
 	if _, ok := errors.AsType[*broken](err); ok {
 		h.breaks(s, err)
 	}
-	s.ended.Store(int64(h.clock.Now()))
+	s.ended.Store(int64(h.loop.Now()))
 }
 
 func (h *Host) breaks(s *session, err error) {
-	h.clock.Post(func() { h.lose(s.member, err.Error()) })
+	h.loop.Post(func() { h.lose(s.member, err.Error()) })
 }
 
 // hears notes that something came, and that nothing came for long before.
 func (h *Host) hears(s *session) {
-	now := h.clock.Now()
+	now := h.loop.Now()
 	if last := time.Duration(s.heard.Swap(int64(now))); now-last > silence {
-		h.clock.Post(func() { h.silent(s.member, last, now) })
+		h.loop.Post(func() { h.silent(s.member, last, now) })
 	}
 }
 
@@ -231,9 +231,9 @@ func (h *Host) passes(s *session, line []byte) error {
 		return &broken{err}
 	}
 	s.have.Add(1)
-	h.clock.Post(func() {
+	h.loop.Post(func() {
 		do(h.Fleet)
-		h.clock.Post(func() { // after the run has recorded it
+		h.loop.Post(func() { // after the run has recorded it
 			s.dealt++
 			s.out.dealt(s.dealt)
 		})
@@ -257,7 +257,7 @@ func (h *Host) Wait(ctx context.Context) {
 
 // watch looks at all workers again and again.
 func (h *Host) watch() {
-	now := h.clock.Now()
+	now := h.loop.Now()
 	for _, s := range h.sessions {
 		heard, ended := time.Duration(s.heard.Load()), time.Duration(s.ended.Load())
 		switch {
@@ -270,7 +270,7 @@ func (h *Host) watch() {
 		}
 		s.out.live()
 	}
-	h.clock.Timer(now+lookEach, h.watch)
+	h.loop.Timer(now+lookEach, h.watch)
 }
 
 // End tells the workers that the run is over, or why it was stopped, waits a moment until they know, and
@@ -280,7 +280,7 @@ func (h *Host) End(ctx context.Context, failed error) {
 	if failed != nil {
 		why = failed.Error()
 	}
-	h.clock.Timer(h.clock.Now()+redial, func() { over = true })
+	h.loop.Timer(h.loop.Now()+redial, func() { over = true })
 	for _, m := range h.members {
 		m.say(message{Kind: toEnd, Why: why})
 	}
@@ -292,7 +292,7 @@ func (h *Host) End(ctx context.Context, failed error) {
 		}
 		return true
 	}
-	for !over && !all() && h.clock.Wait(ctx) == nil { // the looks of watch wake it
+	for !over && !all() && h.loop.Wait(ctx) == nil { // the looks of watch wake it
 	}
 	_ = h.server.Close()
 }

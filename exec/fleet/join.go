@@ -44,7 +44,7 @@ type Join struct {
 type joined struct {
 	Join
 	*worker
-	http    atomic.Pointer[http.Client]
+	via     atomic.Pointer[http.Client]
 	session string
 	out     *mail
 	have    atomic.Int64  // lines of the controller that came
@@ -74,7 +74,7 @@ func Work(ctx context.Context, j Join) error {
 	}
 	w.worker = newWorker(j.Clock, w.out.put)
 	w.worker.offset = func() time.Duration { return w.times.best(w.Clock.Now()).offset() }
-	w.http.Store(w.client())
+	w.via.Store(w.client())
 	var end context.CancelFunc
 	w.ctx, end = context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
@@ -136,7 +136,7 @@ func (w *joined) do(ctx context.Context, method, path string, body io.Reader) (*
 		return nil, err
 	}
 	r.Header.Set("Authorization", "Bearer "+w.Token)
-	resp, err := w.http.Load().Do(r)
+	resp, err := w.via.Load().Do(r)
 	if err != nil {
 		return nil, err
 	}
@@ -245,7 +245,7 @@ func (w *joined) link() {
 	var ctx context.Context
 	ctx, w.unlink = context.WithCancel(w.ctx)
 	w.dialed = w.Clock.Now()
-	w.http.Swap(w.client()).CloseIdleConnections() // the connection may be dead
+	w.via.Swap(w.client()).CloseIdleConnections() // the connection may be dead
 	path := "/link?" + url.Values{"session": {w.session}, "has": {strconv.FormatInt(w.have.Load(), 10)}}.Encode()
 	go func() {
 		err := w.carry(ctx, path)

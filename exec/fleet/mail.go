@@ -18,9 +18,9 @@ type mail struct {
 	lines [][]byte // not acknowledged
 	first int      // number of the first of them
 	next  int      // number of the line to write next
-	bytes int
-	read  int // lines of the other side that were dealt with
-	told  int // the last of these that was acknowledged
+	size  int      // bytes
+	read  int      // lines of the other side that were dealt with
+	told  int      // the last of these that was acknowledged
 	alive bool
 	full  bool
 	wake  chan struct{} // holds a value if there may be something to write
@@ -36,7 +36,7 @@ func newMail() *mail { return &mail{wake: make(chan struct{}, 1)} }
 // put adds a line, which it keeps.
 func (m *mail) put(line []byte) {
 	m.mu.Lock()
-	if m.bytes += len(line); m.bytes > mostKept {
+	if m.size += len(line); m.size > mostKept {
 		m.full = true // nobody reads
 	} else {
 		m.lines = append(m.lines, line)
@@ -83,7 +83,7 @@ func (m *mail) from(n int) error {
 
 func (m *mail) drop(n int) {
 	for ; m.first < n && len(m.lines) > 0; m.first++ {
-		m.bytes -= len(m.lines[0])
+		m.size -= len(m.lines[0])
 		m.lines = m.lines[1:]
 	}
 }
@@ -146,6 +146,7 @@ func (m *mail) carry(ctx context.Context, r io.Reader, w io.Writer, flush func()
 	})
 	in := bufio.NewScanner(r)
 	in.Buffer(make([]byte, 0, 64<<10), mostLine)
+	in.Split(wholeLine)
 	for in.Scan() {
 		heard()
 		line := in.Bytes()
@@ -171,6 +172,17 @@ func (m *mail) carry(ctx context.Context, r io.Reader, w io.Writer, flush func()
 		return err
 	}
 	return in.Err()
+}
+
+// wholeLine splits into lines. The part of a line after which a link breaks is none: it comes again.
+func wholeLine(data []byte, end bool) (advance int, line []byte, err error) {
+	if i := bytes.IndexByte(data, '\n'); i >= 0 {
+		return i + 1, data[:i], nil
+	}
+	if end {
+		return len(data), nil, nil
+	}
+	return 0, nil, nil
 }
 
 // broken is an error of the other side, after which the two cannot go on. Any other error is of the link.

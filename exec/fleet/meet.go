@@ -43,7 +43,7 @@ func (f *Fleet) meet(ctx context.Context) error {
 	x.id++
 	x.missing, x.at = slices.Clone(f.members), nil
 	for _, m := range f.members {
-		m.say(message{Kind: toMeet, ID: x.id, At: f.clock.Now() + f.lead()})
+		m.say(message{Kind: toMeet, ID: x.id, At: f.loop.Now() + f.lead()})
 	}
 	err := f.until(ctx, meetWithin, func() bool { return len(x.missing) == 0 })
 	if err != nil && f.gone == nil && errors.Is(err, context.DeadlineExceeded) {
@@ -72,13 +72,13 @@ func names(of []*member) string {
 
 // until runs the clock until done returns true, the time is over, or a worker is lost.
 func (f *Fleet) until(ctx context.Context, within time.Duration, done func() bool) error {
-	ctx, cancel := clock.WithTimeout(ctx, f.clock, within)
+	ctx, cancel := clock.WithTimeout(ctx, f.loop, within)
 	defer cancel()
 	for !done() && f.gone == nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if err := f.clock.Wait(context.WithoutCancel(ctx)); err != nil {
+		if err := f.loop.Wait(context.WithoutCancel(ctx)); err != nil {
 			return err
 		}
 	}

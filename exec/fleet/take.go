@@ -46,7 +46,7 @@ func (f *Fleet) answered(m *member, id int64, s *metric.Sample) {
 	}
 	if known := fl.stream.Sample(); !identical(known, s) {
 		f.lose(m, fmt.Sprintf("it answered request %d with another one", id))
-		fl.stream.End(f.clock.Now(), &client.Error{Kind: metric.FailLocal, Message: f.gone.Error()})
+		fl.stream.End(f.loop.Now(), &client.Error{Kind: metric.FailLocal, Message: f.gone.Error()})
 		return
 	}
 	fl.got.Sample = s

@@ -18,7 +18,7 @@ import (
 // worker sends the requests of its orders and puts what came back into put. All its methods are called
 // from the loop of its clock.
 type worker struct {
-	clock   clock.Clock
+	loop    clock.Clock
 	put     func(line []byte)
 	post    func(func())         // calls a function in the loop
 	offset  func() time.Duration // to add to a time of the clock for the controller's
@@ -45,7 +45,7 @@ type sending struct {
 
 func newWorker(c clock.Clock, put func([]byte)) *worker {
 	return &worker{
-		clock: c, put: put, post: c.Post, offset: func() time.Duration { return 0 }, servers: map[int]client.Transport{},
+		loop: c, put: put, post: c.Post, offset: func() time.Duration { return 0 }, servers: map[int]client.Transport{},
 		makers: map[int]*prompt.Maker{}, flights: map[int64]*sending{}, strand: record.NewStrand(),
 	}
 }
@@ -71,7 +71,7 @@ func (w *worker) send(ctx context.Context, id int64, o *order) {
 		if err == nil {
 			err = fmt.Errorf("server %d is not known", o.Server)
 		}
-		x.answer.End(w.clock.Now(), &client.Error{Kind: metric.FailLocal, Message: fmt.Sprintf("the request could not be made: %v", err)})
+		x.answer.End(w.loop.Now(), &client.Error{Kind: metric.FailLocal, Message: fmt.Sprintf("the request could not be made: %v", err)})
 		return
 	}
 	if o.Keep > 0 {
@@ -79,14 +79,14 @@ func (w *worker) send(ctx context.Context, id int64, o *order) {
 	}
 	x.answer.KeepReply(o.Reply)
 	r.Front = &o.Sample.Front
-	if o.Sample.Scheduled <= w.clock.Now() {
+	if o.Sample.Scheduled <= w.loop.Now() {
 		to.Send(ctx, &r, x)
 		return
 	}
 	if to, ok := to.(client.Prepared); ok {
 		r.Prompt = to.Prepare(&r)
 	}
-	x.wait = w.clock.Timer(o.Sample.Scheduled, func() {
+	x.wait = w.loop.Timer(o.Sample.Scheduled, func() {
 		x.wait = nil
 		to.Send(ctx, &r, x)
 	})
@@ -100,7 +100,7 @@ func (w *worker) stop(id int64) {
 	}
 	x.cancel()
 	if x.wait != nil && x.wait() {
-		x.answer.End(max(w.clock.Now(), x.order.Sample.Scheduled), context.Canceled) // it cannot end before it is due
+		x.answer.End(max(w.loop.Now(), x.order.Sample.Scheduled), context.Canceled) // it cannot end before it is due
 	}
 }
 
@@ -167,7 +167,7 @@ func (x *sending) Event(at time.Duration, e *client.Event) {
 	x.answer.Event(at, e)
 	if token && x.left > 0 {
 		if x.left--; x.left == 0 {
-			x.clock.Post(x.cancel)
+			x.loop.Post(x.cancel)
 		}
 	}
 }

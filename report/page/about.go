@@ -126,11 +126,7 @@ func environment(runs []Run) (Section, bool) {
 					"stream"), metric.Format(metric.Count, c.Rate)))
 		}
 		for _, w := range r.Run.Workers {
-			words := fmt.Sprintf("%s; its clock was within ±%s", plural(w.Requests, "request"), metric.Format(metric.Seconds, w.Offset.Seconds()))
-			if w.Quiet > 0 {
-				words += ", and nothing was heard from it for " + metric.Format(metric.Seconds, w.Quiet.Seconds())
-			}
-			add("worker "+w.Name, words)
+			add("worker "+w.Name, sentBy(w))
 		}
 		facts = append(facts, Block{Table: t})
 		for _, server := range r.Run.Servers {
@@ -155,6 +151,15 @@ func environment(runs []Run) (Section, bool) {
 		s.Blocks = append(s.Blocks, fold(strings.TrimSpace("Every fact of the run and its servers "+r.Name), facts...))
 	}
 	return s, true
+}
+
+// sentBy says what one of several processes sent.
+func sentBy(w metric.Worker) string {
+	words := fmt.Sprintf("%s; its clock was within ±%s", plural(w.Requests, "request"), metric.Format(metric.Seconds, w.Offset.Seconds()))
+	if w.Quiet > 0 {
+		words += ", and nothing was heard from it for " + metric.Format(metric.Seconds, w.Quiet.Seconds())
+	}
+	return words
 }
 
 func seeds(r Run) string {
