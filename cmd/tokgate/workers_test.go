@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -276,4 +277,147 @@ func readRun(t *testing.T, dir string) *metric.Run {
 	run, _, err := record.Read(dir)
 	must.Do(t, err)
 	return run
+}
+
+// wire is the network of one worker. It can be cut: then nothing comes or goes on it, and no connection breaks.
+type wire struct {
+	mu    sync.Mutex
+	cut   chan struct{} // closed when the cut is over; nil if there is none
+	conns []*wired
+}
+
+func (w *wire) network() server.Network {
+	return server.Network{Listen: memory.Listen, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+		if cut := w.isCut(); cut != nil {
+			select {
+			case <-cut:
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+		c, err := memory.DialContext(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		x := &wired{Conn: c, wire: w}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.conns = append(w.conns, x)
+		return x, nil
+	}}
+}
+
+func (w *wire) isCut() chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.cut
+}
+
+func (w *wire) cutFor(d time.Duration) {
+	over := make(chan struct{})
+	w.mu.Lock()
+	w.cut = over
+	w.mu.Unlock()
+	time.Sleep(d)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cut = nil
+	for _, c := range w.conns {
+		if _, _ = c.Conn.Write(c.kept); c.closed {
+			c.Conn.Close()
+		}
+		c.kept = nil
+	}
+	close(over)
+}
+
+// wired is a connection over a wire. What is written on a cut goes out when it is over.
+type wired struct {
+	net.Conn
+	*wire
+	kept   []byte
+	closed bool
+}
+
+func (c *wired) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed = true; c.cut != nil {
+		_ = c.Conn.SetReadDeadline(time.Unix(1, 0)) // on this side it is closed
+		return nil
+	}
+	return c.Conn.Close()
+}
+
+func (c *wired) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if cut := c.isCut(); cut != nil {
+		<-cut
+	}
+	return n, err
+}
+
+func (c *wired) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cut != nil {
+		c.kept = append(c.kept, p...)
+		return len(p), nil
+	}
+	return c.Conn.Write(p)
+}
+
+const steadyPlan = `gate {
+  decide = "estimate"
+}
+
+server "s" {
+  engine = "vllm"
+  endpoint { url = "http://%s" }
+}
+
+workload "w" {
+  input_tokens  = 64
+  output_tokens = 8
+  load {
+    concurrency = 6
+    duration    = "60s"
+  }
+  sla { ttft = "p95 < 1s" }
+}
+`
+
+// What happens to a worker or to its network decides how the run ends: never with a verdict of the others alone.
+func TestLongLostWorkers(t *testing.T) {
+	for name, x := range map[string]struct {
+		harm  func(c *crew, w *wire)
+		codes []int    // of the run, the worker that was harmed, and the other
+		words []string // of the run
+	}{
+		"told to end":        {func(c *crew, _ *wire) { c.workers[0].end() }, []int{4, 130, 4}, []string{"worker w0 was lost: it was told to end"}},
+		"cut for 10 s":       {func(_ *crew, w *wire) { w.cutFor(10 * time.Second) }, []int{0, 0, 0}, []string{"stood still"}},
+		"cut for 25 s":       {func(_ *crew, w *wire) { w.cutFor(25 * time.Second) }, []int{0, 0, 0}, []string{"stood still"}},
+		"cut for 60 s":       {func(_ *crew, w *wire) { w.cutFor(60 * time.Second) }, []int{4, 4, 4}, []string{"worker w0 was lost: nothing was heard from it for 30s"}},
+		"the run is stopped": {func(c *crew, _ *wire) { c.end() }, []int{130, 4, 4}, nil},
+	} {
+		t.Run(name, inBubble(func(t *testing.T) {
+			s := simServer(t)
+			path := writePlan(t, fmt.Sprintf(steadyPlan, strings.TrimPrefix(s.URL(), "http://")))
+			w := new(wire)
+			c := beginCrew(t, path, []server.Network{w.network(), inMemory})
+			c.after("w at 6 on s ")
+			time.Sleep(20 * time.Second)
+			x.harm(c, w)
+			must.Same(t, "exit codes", x.codes, c.ends())
+			for _, words := range x.words {
+				must.Hold(t, strings.Contains(c.String(), words), "nothing says %q", words)
+			}
+			junit, _ := os.ReadFile(filepath.Join(c.out, "junit.xml"))
+			if green := !bytes.Contains(junit, []byte("<error")) && !bytes.Contains(junit, []byte("<failure")); x.codes[0] != 0 {
+				must.Hold(t, !green, "junit.xml is green:\n%s", junit)
+				must.Hold(t, len(readRun(t, c.out).Levels) > 0, "nothing of the run was recorded")
+			}
+			c.say(t)
+		}))
+	}
 }

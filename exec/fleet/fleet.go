@@ -42,6 +42,7 @@ type member struct {
 	bound   time.Duration   // largest of all beats
 	samples int
 	quiet   time.Duration // longest time without a word
+	lost    bool
 }
 
 // flight is a request that a worker has.
@@ -218,6 +219,7 @@ func (f *Fleet) lose(m *member, why string) {
 	if f.gone != nil {
 		return
 	}
+	m.lost = true
 	f.gone = fmt.Errorf("worker %s was lost: %s. Without its share of the load there is no verdict", m.name, why)
 	now := f.loop.Now()
 	for id, fl := range f.flights {

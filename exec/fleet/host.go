@@ -263,7 +263,7 @@ func (h *Host) watch() {
 		switch {
 		case now-heard > lostAfter:
 			h.lose(s.member, fmt.Sprintf("nothing was heard from it for %v", lostAfter))
-		case ended > 0 && now-max(ended, heard) > redial:
+		case ended > 0 && ended-heard < silence && now-max(ended, heard) > redial: // it did not break for a cut
 			h.lose(s.member, "its connection broke, and it did not dial again")
 		case s.out.overflown():
 			h.lose(s.member, "it does not read its orders")
@@ -286,7 +286,7 @@ func (h *Host) End(ctx context.Context, failed error) {
 	}
 	all := func() bool {
 		for _, s := range h.sessions {
-			if !s.out.empty() && h.gone == nil {
+			if !s.out.empty() && !s.lost {
 				return false
 			}
 		}

@@ -56,6 +56,7 @@ type joined struct {
 	warming int // connections that are being opened, by servers
 	meets   []*message
 	own     []*client.HTTP
+	leaving bool // it was told to end
 	over    bool
 	err     error // why the worker ends before the run
 	ctx     context.Context
@@ -255,6 +256,8 @@ func (w *joined) link() {
 			_, refused := errors.AsType[*Refused](err)
 			if _, ok := errors.AsType[*broken](err); ok || refused {
 				w.ends(err)
+			} else if !w.over {
+				w.Say(fmt.Sprintf("the connection to the run broke, dialing again: %v", err))
 			}
 		})
 	}()
@@ -263,6 +266,8 @@ func (w *joined) link() {
 func (w *joined) carry(ctx context.Context, path string) error {
 	body, up := io.Pipe()
 	defer up.Close()
+	// A request whose body is being read does not end with its context.
+	defer context.AfterFunc(ctx, func() { up.CloseWithError(context.Cause(ctx)) })()
 	resp, err := w.do(ctx, http.MethodPost, path, body)
 	if err != nil {
 		return err
@@ -311,10 +316,14 @@ func (w *joined) takes(m *message) {
 			w.meet()
 		}
 	case m.Kind == toEnd:
-		if m.Why != "" {
-			w.err = errors.New("the run was stopped: " + m.Why)
+		switch {
+		case w.leaving:
+			w.ends(context.Canceled)
+		case m.Why != "":
+			w.ends(errors.New("the run was stopped: " + m.Why))
+		default:
+			w.ends(nil)
 		}
-		w.ends(w.err)
 	}
 }
 
@@ -405,6 +414,7 @@ func (w *joined) beat() {
 
 // leaves ends the worker before the run, and tells the controller.
 func (w *joined) leaves() {
+	w.leaving = true
 	w.say(message{Kind: hasLeft, Why: "it was told to end"})
 	w.Clock.Timer(w.Clock.Now()+again, func() { w.ends(context.Canceled) })
 }
