@@ -20,6 +20,7 @@ import (
 type joinOptions struct {
 	run, token, fingerprint, name string
 	patience                      time.Duration
+	manifest                      manifestOptions
 }
 
 func (a *app) workerCommand() *cobra.Command {
@@ -37,7 +38,8 @@ for 30 s. All workers and the run must be the same version of tokgate.
 Exit codes: 0 the run is over · 2 the command line is wrong · 4 it could not join, the
 run was stopped, or it lost the run · 130 it was told to end, which ends the run.`,
 		Example: `  tokgate run gate.hcl --workers 4 --token-file token      # prints what to start
-  tokgate worker --join https://controller:7443 --token-file token --fingerprint 5b3f…`,
+  tokgate worker --join https://controller:7443 --token-file token --fingerprint 5b3f…
+  tokgate worker --join https://controller:7443 --token-file token --fingerprint 5b3f… --manifest kubernetes --workers 4 | kubectl apply -f -`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.work(cmd.Context(), o) },
 	}
@@ -47,6 +49,8 @@ run was stopped, or it lost the run · 130 it was told to end, which ends the ru
 	f.StringVar(&o.fingerprint, "fingerprint", "", "`fingerprint` of the run's certificate, which the run prints")
 	f.StringVar(&o.name, "name", "", "`name` of this worker in reports and errors (default: the machine's)")
 	f.DurationVar(&o.patience, "wait", 10*time.Minute, "how long to wait until the run is there")
+	o.manifest.flags(f)
+	_ = cmd.RegisterFlagCompletionFunc("manifest", cobra.FixedCompletions([]string{"kubernetes", "slurm"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -72,6 +76,9 @@ func (a *app) work(ctx context.Context, o joinOptions) error {
 	token, err := readToken(o.token, false)
 	if err != nil {
 		return err
+	}
+	if o.manifest.kind != "" {
+		return a.printManifest(o.manifest, o, token)
 	}
 	if o.name == "" {
 		o.name, _ = os.Hostname()
