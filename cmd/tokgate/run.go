@@ -141,7 +141,8 @@ func (a *app) run(ctx context.Context, args []string, o runOptions) error {
 		return err
 	}
 	o.in.undated = o.simulate
-	if err := o.workers.check(o, len(files)); err != nil {
+	o.workers.quiet, o.workers.standard = o.quiet, o.transport == standardTransport
+	if err := o.workers.check(len(files), o.simulate, o.goOn != ""); err != nil {
 		return err
 	}
 	plans, err := a.loadAll(files, o.in, !o.simulate)
@@ -269,10 +270,12 @@ func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, onl
 	}
 	shown := progress.Options{Quiet: o.quiet, Now: wall.Now}
 	if o.simulate {
-		if err := virtual(now, &config, o); err != nil {
-			return 0, err
+		c := clock.NewVirtual()
+		if err := pauseOf(now, c, o.before); err != nil {
+			return 0, measureError(err)
 		}
-		shown.Simulated, shown.Forecast = config.Clock.Now, (*lastRun)(nil).forecast(p, only, nil)
+		config.Clock, config.Launch = c, launchVirtual(c, p, o.salt, o.workers.n)
+		shown.Simulated, shown.Forecast = c.Now, (*lastRun)(nil).forecast(p, only, nil)
 		defer collectSeldom()()
 	} else {
 		config.LastLimit = limits
@@ -289,7 +292,7 @@ func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, onl
 		}
 	})
 	defer release()
-	measured, err := a.measure(now, config, o, display.Say)
+	measured, err := a.measure(now, config, o.workers, display.Say)
 	stop()
 	return a.ended(p, measured, err, out, assert.Options{Partial: only != nil, Baselines: stored})
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -17,17 +16,13 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
-// virtual makes a run take place in virtual time.
-func virtual(now context.Context, config *exec.Config, o runOptions) error {
-	c := clock.NewVirtual()
-	if err := pauseOf(now, c, o.before); err != nil {
-		return measureError(err)
+// launchVirtual starts simulators in virtual time, whose load several workers in this process send if n > 0.
+func launchVirtual(c *clock.Virtual, p *plan.Plan, salt uint64, n int) exec.Launch {
+	launch := (&server.Virtual{Clock: c, Dir: filepath.Dir(p.Path), Salt: salt}).Launch
+	if n == 0 {
+		return launch
 	}
-	config.Clock, config.Launch = c, (&server.Virtual{Clock: c, Dir: filepath.Dir(config.Plan.Path), Salt: o.salt}).Launch
-	if n := o.workers.n; n > 0 {
-		config.Launch = fleet.Virtual(c, n).Launch(config.Launch, false)
-	}
-	return nil
+	return fleet.Virtual(c, n).Launch(launch, false)
 }
 
 func (a *app) needSimulators(plans []*plan.Plan) error {

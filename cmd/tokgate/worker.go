@@ -39,7 +39,8 @@ Exit codes: 0 the run is over · 2 the command line is wrong · 4 it could not j
 run was stopped, or it lost the run · 130 it was told to end, which ends the run.`,
 		Example: `  tokgate run gate.hcl --workers 4 --token-file token      # prints what to start
   tokgate worker --join https://controller:7443 --token-file token --fingerprint 5b3f…
-  tokgate worker --join https://controller:7443 --token-file token --fingerprint 5b3f… --manifest kubernetes --workers 4 | kubectl apply -f -`,
+  tokgate worker --join https://controller:7443 --token-file token --fingerprint 5b3f… \
+    --manifest kubernetes --workers 4 | kubectl apply -f -`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.work(cmd.Context(), o) },
 	}

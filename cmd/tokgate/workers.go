@@ -27,6 +27,8 @@ type workerOptions struct {
 	token    string // file of their token
 	secret   string // the token
 	patience time.Duration
+	// quiet and standard are what the run says of progress and of the transport.
+	quiet, standard bool
 }
 
 // mostWorkers is the largest number of workers of a run.
@@ -39,19 +41,19 @@ func (o *workerOptions) flags(f *pflag.FlagSet) {
 	f.DurationVar(&o.patience, "wait", 10*time.Minute, "with --workers: how long to wait until all have joined")
 }
 
-func (o *workerOptions) check(r runOptions, plans int) error {
+func (o *workerOptions) check(plans int, simulate, goesOn bool) error {
 	switch {
 	case o.n < 0 || o.n > mostWorkers:
 		return usageError("", "--workers is a number from 1 to %d", mostWorkers)
 	case o.n == 0 && o.token != "":
 		return usageError("add --workers N", "--token-file goes with --workers")
-	case o.n == 0 || r.simulate:
+	case o.n == 0 || simulate:
 		return nil
 	case o.token == "":
 		return usageError("add --token-file FILE; it is made if it does not exist", "--workers needs a token that the workers show")
 	case plans > 1:
 		return usageError("run the plans one by one", "--workers sends the load of one plan, and there are %d", plans)
-	case r.goOn != "":
+	case goesOn:
 		return usageError("leave one of them out", "--workers and --continue exclude each other")
 	}
 	var err error
@@ -95,15 +97,15 @@ func readToken(path string, make bool) (string, error) {
 }
 
 // measure runs a plan. If workers send its load, it waits for them first, and tells them at the end.
-func (a *app) measure(ctx context.Context, config exec.Config, o runOptions, say func(string)) (*metric.Run, error) {
-	if o.workers.n == 0 || o.simulate {
+func (a *app) measure(ctx context.Context, config exec.Config, o workerOptions, say func(string)) (*metric.Run, error) {
+	if o.n == 0 || config.Run.Simulated {
 		return exec.Run(ctx, config)
 	}
 	h, err := a.listen(&config, o, say)
 	if err != nil {
 		return &config.Run, err
 	}
-	within, cancel := context.WithTimeout(config.Drain, o.workers.patience)
+	within, cancel := context.WithTimeout(config.Drain, o.patience)
 	defer cancel()
 	h.Wait(within)
 	run, err := exec.Run(ctx, config)
@@ -116,22 +118,25 @@ func (a *app) measure(ctx context.Context, config exec.Config, o runOptions, say
 }
 
 // listen lets workers dial in to a run, and send its load.
-func (a *app) listen(config *exec.Config, o runOptions, say func(string)) (*fleet.Host, error) {
+func (a *app) listen(config *exec.Config, o workerOptions, say func(string)) (*fleet.Host, error) {
 	listen := net.Listen
 	if a.network.Listen != nil {
 		listen = a.network.Listen
 	}
-	l, err := listen("tcp", o.workers.listen)
+	l, err := listen("tcp", o.listen)
 	if err != nil {
 		return nil, fmt.Errorf("could not listen for workers (choose another address with --listen): %w", err)
 	}
-	h, err := fleet.Listen(config.Clock, l, o.workers.n, o.workers.secret, toolVersion(), say)
+	h, err := fleet.Listen(config.Clock, l, o.n, o.secret, toolVersion(), say)
 	if err != nil {
 		return nil, err
 	}
+	if o.quiet { // nobody could start a worker without this
+		say = func(s string) { fmt.Fprintln(a.Err, s) }
+	}
 	say(fmt.Sprintf("waiting for %s: tokgate worker --join https://%s --token-file %s --fingerprint %s",
-		count(o.workers.n, "worker"), shownAddress(l.Addr()), o.workers.token, h.Fingerprint))
-	config.Launch = h.Launch(config.Launch, o.transport == standardTransport)
+		count(o.n, "worker"), shownAddress(l.Addr()), o.token, h.Fingerprint))
+	config.Launch = h.Launch(config.Launch, o.standard)
 	config.Workers, config.Calibrate = h, nil
 	if config.Meter != nil {
 		config.Meter = h.Meter(config.Meter)
