@@ -93,7 +93,8 @@ func balanced(v *Verdict, l *metric.Level) {
 	}
 }
 
-// imbalanced judges a threshold on imbalance by an exact test of the busiest replica's share.
+// imbalanced judges a threshold on imbalance by an exact test of the busiest replica's share. It waits
+// for the end of the load, because only then do the replicas' counters add up.
 func (s *subject) imbalanced(v *Verdict, t *plan.Threshold) {
 	x, why := balanceOf(s.level)
 	if why != "" {
@@ -109,6 +110,11 @@ func (s *subject) imbalanced(v *Verdict, t *plan.Threshold) {
 	allowed := t.Limit / of
 	if allowed >= 1 {
 		decided(v, true)
+		return
+	}
+	if s.unfinished() {
+		v.Outcome, v.More = Inconclusive, s.due-s.n
+		v.Needs = "needs the whole load: the counters of the replicas add up only at its end"
 		return
 	}
 	if s.settled(v, x.share <= allowed, x.test(allowed, s.alpha)) {

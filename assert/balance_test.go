@@ -10,13 +10,11 @@ import (
 
 // behind gives the level's replicas output tokens, in a round of 100 requests of equal length.
 func behind(tokens ...float64) *metric.Level {
-	return telemetryLevel(1, func(int) *metric.Telemetry {
-		t := &metric.Telemetry{}
-		for i, n := range tokens {
-			t.Replicas = append(t.Replicas, metric.Replica{URL: "http://" + string(rune('a'+i)), Added: map[string]float64{metric.GeneratedTokens: n}})
-		}
-		return t
-	})
+	l := telemetryLevel(1, func(int) *metric.Telemetry { return &metric.Telemetry{} })
+	for i, n := range tokens {
+		l.Replicas = append(l.Replicas, metric.Replica{URL: "http://" + string(rune('a'+i)), Added: map[string]float64{metric.GeneratedTokens: n}})
+	}
+	return l
 }
 
 func TestBalance(t *testing.T) {
@@ -73,7 +71,7 @@ func TestBalance(t *testing.T) {
 // A replica whose counters are not known in one round leaves the level without a value.
 func TestBalanceOfAReplicaThatWasNotRead(t *testing.T) {
 	l := behind(50, 50)
-	x := &l.Rounds[0].Telemetry.Replicas[1]
+	x := &l.Replicas[1]
 	x.Added, x.Missing = nil, "it was not read"
 	p, run := gate(l, &plan.Threshold{Metric: metric.MustLookup("imbalance"), Op: plan.Less, Limit: 2})
 	if v := verdictOf(t, Judge(p, run, Options{}), "sla.imbalance at "+l.Name); v.Outcome != Error || !strings.Contains(v.Message, "http://b: it was not read") {

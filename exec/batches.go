@@ -11,10 +11,11 @@ import (
 // level is judged, and ends when the level is decided.
 type window struct {
 	*round
-	planned int           // batches that were planned to count
-	counted int           // batches that count so far
-	taken   int           // batches that ended so far, counted or voided
-	newest  *metric.Round // the last of these
+	planned int              // batches that were planned to count
+	counted int              // batches that count so far
+	taken   int              // batches that ended so far, counted or voided
+	newest  *metric.Round    // the last of these
+	before  []metric.Replica // what the replicas did in windows before
 }
 
 // fills adds to the newest batch the fillers that ended after it. They keep up the load until the
@@ -74,7 +75,7 @@ func (s *series) opens(due []int) bool {
 		return false
 	}
 	s.warm()
-	s.win = &window{round: s.newRound(due), planned: len(due)}
+	s.win = &window{round: s.newRound(due), planned: len(due), before: s.level.Replicas}
 	s.now, s.last = s.win.round, s.win.round
 	return true
 }
@@ -101,6 +102,7 @@ func (s *series) takes() {
 		w.counted++
 	}
 	w.newest = r
+	s.level.Replicas = w.byReplica(w.before)
 	s.keep(r)
 	if s.level.Probe == nil {
 		s.rounds++
@@ -121,6 +123,7 @@ func (s *series) closes() {
 	w.end()
 	w.fills()
 	s.now = nil
+	s.level.Replicas = w.byReplica(w.before)
 	rounds := w.units()
 	for _, r := range rounds[w.taken:] {
 		s.keep(r)

@@ -18,7 +18,7 @@ func (s *series) looksMidway(rd *round) {
 			return // the window ended
 		}
 		view := *s.level
-		view.Rounds = rd.units()
+		view.Rounds, view.Replicas = rd.units(), rd.byReplica(s.level.Replicas)
 		look := metric.Look{Requests: at.Requests, Planned: at.Planned, Spent: at.Spent}
 		j := s.judge(s.Workload, &view, look)
 		if look.Outcome = search.Inconclusive; j.Invalid == "" && j.Outcome == search.Fail {

@@ -297,9 +297,7 @@ func (rd *round) unit(i, n int, u shape.Unit, whole load.Window) *metric.Round {
 		if rd.stages != nil { // each unit is a level of its own
 			whole = u.Window
 		}
-		if r.Telemetry = rd.toldOver(u.Start, u.End, whole.Start, whole.End); rd.stages != nil {
-			r.Telemetry.Replicas = nil // their counters are those of all stages
-		}
+		r.Telemetry = rd.toldOver(u.Start, u.End, whole.Start, whole.End)
 	}
 	r.Due, r.WindowStart, r.WindowEnd, r.Busy, r.Samples = u.Due, u.Start, u.End, u.Busy, nil
 	if rd.stages == nil {
@@ -430,16 +428,18 @@ func (rd *round) read() {
 // atRest is the longest time for which a round waits until the replicas of its server are at rest.
 const atRest = 10 * time.Second
 
-// rest waits until the replicas of the server have nothing to do, so that their counters add up.
+// rest waits until the replicas of the server have nothing to do, so that their counters add up: also
+// after a level that ended early.
 func (rd *round) rest() {
-	if rd.inside == nil || !rd.inside.Several() || rd.halted() {
+	ended := func() bool { return rd.lost != nil || rd.err != nil || rd.flying.Err() != nil }
+	if rd.inside == nil || !rd.inside.Several() || ended() {
 		return
 	}
 	late := false
 	rd.inside.Settle()
 	stop := rd.Clock.Timer(rd.Clock.Now()+atRest, func() { late = true })
 	defer stop()
-	rd.runUntil(func() bool { return late || rd.inside.Settled() || rd.halted() })
+	rd.runUntil(func() bool { return late || rd.inside.Settled() || ended() })
 }
 
 // toldOver returns the server's metrics from one time to another. This is a part of the window that
@@ -453,9 +453,19 @@ func (rd *round) toldOver(from, to, begin, end time.Duration) *metric.Telemetry 
 		g.Why = rd.secrets.Text(g.Why)
 		t.Gauges[name] = g
 	}
-	for i := range t.Replicas {
-		x := &t.Replicas[i]
-		x.Missing = rd.secrets.Text(x.Missing)
-	}
 	return t
+}
+
+// byReplica adds what each replica of the server did so far to what it did in windows before. Counters
+// are those of all stages, so stages have none.
+func (rd *round) byReplica(before []metric.Replica) []metric.Replica {
+	if rd.inside == nil || !rd.inside.Several() || rd.stages != nil {
+		return before
+	}
+	units := rd.shapes.Units(rd.Clock.Now(), rd.out.Samples)
+	now := rd.inside.ByReplica(units[0].Start, units[len(units)-1].End)
+	for i := range now {
+		now[i].Missing = rd.secrets.Text(now[i].Missing)
+	}
+	return metric.AddReplicas(before, now)
 }

@@ -152,6 +152,7 @@ func (s *series) window(due []int, of int) (again bool, stopped string) {
 	s.looksMidway(rd)
 	rounds := rd.play()
 	s.now = nil
+	l.Replicas = rd.byReplica(l.Replicas)
 	if l.Probe == nil {
 		s.rounds += len(rounds)
 	}

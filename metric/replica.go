@@ -3,6 +3,7 @@ package metric
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -69,33 +70,29 @@ func (t *Telemetry) largestSeries(from []Series, highest map[string]float64) {
 	}
 }
 
-// ByReplica adds up what each replica of the server did in the level's rounds, in the order of the
-// plan. It returns nil if the plan names no replicas. If a round has no counters of a replica, its
-// field Missing says why, and Added is nil.
-func (l *Level) ByReplica() []Replica {
-	var out []Replica
-	for _, r := range l.Rounds {
-		if r.Telemetry == nil {
+// AddReplicas adds what replicas did in a further load to what they did before. If the counters of a
+// replica are not known for one of the loads, its field Missing says why, and Added is nil.
+func AddReplicas(before, more []Replica) []Replica {
+	out := slices.Clone(before)
+	for _, x := range more {
+		i := slices.IndexFunc(out, func(y Replica) bool { return y.URL == x.URL })
+		if i < 0 {
+			out = append(out, x)
 			continue
 		}
-		for _, x := range r.Telemetry.Replicas {
-			i := slices.IndexFunc(out, func(y Replica) bool { return y.URL == x.URL })
-			if i < 0 {
-				i = len(out)
-				out = append(out, Replica{URL: x.URL, Added: map[string]float64{}, Gauges: map[string]Gauge{}})
-			}
-			sum := &out[i]
-			sum.Requests += x.Requests
-			for name, g := range x.Gauges {
-				sum.Gauges[name] = sum.Gauges[name].merge(g)
-			}
-			if sum.Missing = cmp.Or(sum.Missing, x.Missing); sum.Missing != "" {
-				sum.Added = nil
-				continue
-			}
-			for name, n := range x.Added {
-				sum.Added[name] += n
-			}
+		sum := &out[i]
+		sum.Requests += x.Requests
+		sum.Gauges = maps.Clone(sum.Gauges)
+		for name, g := range x.Gauges {
+			sum.Gauges[name] = sum.Gauges[name].merge(g)
+		}
+		if sum.Missing = cmp.Or(sum.Missing, x.Missing); sum.Missing != "" {
+			sum.Added = nil
+			continue
+		}
+		sum.Added = maps.Clone(sum.Added)
+		for name, n := range x.Added {
+			sum.Added[name] += n
 		}
 	}
 	return out
@@ -104,7 +101,7 @@ func (l *Level) ByReplica() []Replica {
 // Busiest returns the replica that made the most output tokens, and its share of them. If that is
 // not known, why says so.
 func (l *Level) Busiest() (busiest Replica, share float64, of int, why string) {
-	all := l.ByReplica()
+	all := l.Replicas
 	if len(all) < 2 {
 		return Replica{}, 0, len(all), "the plan does not name several replicas of the server"
 	}

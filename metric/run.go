@@ -273,6 +273,9 @@ type Level struct {
 	Answers *Answers `json:"answers,omitempty"`
 	// Starts are those of the level's server; nil if not known. See Run.WithStarts.
 	Starts []Start `json:"-"`
+	// Replicas holds what each server behind a gateway did under all load of the level, in the order of
+	// the plan; nil if the plan names none, and for stages.
+	Replicas []Replica `json:"replicas,omitempty"`
 	// Notes are remarks for people, such as why the level ended early or why it was not extended.
 	Notes []string `json:"notes,omitempty"`
 }

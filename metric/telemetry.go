@@ -33,12 +33,9 @@ type Telemetry struct {
 	Restarted bool `json:"restarted,omitempty"`
 	// Missing explains in one line why a value is missing.
 	Missing map[string]string `json:"missing,omitempty"`
-	// Replicas holds what each server behind a gateway did, if the plan names them. Of a window with
-	// several rounds, the last has it.
-	Replicas []Replica `json:"replicas,omitempty"`
 }
 
-// Replica is what one of several servers behind a gateway did during a round.
+// Replica is what one of several servers behind a gateway did under a load.
 type Replica struct {
 	URL string `json:"url"`
 	// Added holds the increase of its counters, such as GeneratedTokens, from a reading before the

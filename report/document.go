@@ -163,15 +163,13 @@ type Case struct {
 	Series []Series `json:"series,omitempty"`
 }
 
-// Breakdown divides a case by turn, by rows of a data set, and by replica.
+// Breakdown divides a case by turn, and by rows of a data set.
 type Breakdown struct {
 	// Turns holds the results of conversations by turn, at most ten entries. Absent if there are no
 	// conversations.
 	Turns []Turn `json:"turns,omitempty"`
 	// Rows describes the rows of a data set that were sent. Absent if the workload has no data set.
 	Rows *Rows `json:"rows,omitempty"`
-	// Replicas holds what each server behind a gateway did; absent if the plan names none.
-	Replicas []metric.Replica `json:"replicas,omitempty"`
 }
 
 // Series is the values of one metric over time. Points are readings in the order of time. There are

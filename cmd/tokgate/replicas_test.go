@@ -170,7 +170,7 @@ func TestReplicasAddUp(t *testing.T) {
 			r.check(t, assert.ExitPass, "Replica by replica", f.replicas[0], f.replicas[3])
 			l := f.level(t, dir)
 			received, sum, requests := 0.0, 0.0, 0.0
-			for _, x := range l.ByReplica() {
+			for _, x := range l.Replicas {
 				sum, requests = sum+x.Added[metric.GeneratedTokens], requests+x.Requests
 			}
 			n := 0
@@ -190,6 +190,38 @@ func TestReplicasAddUp(t *testing.T) {
 			}
 		}))
 	}
+}
+
+// The replicas of a level that a failed request ends early are counted once, and at rest.
+func TestReplicasOfALevelThatEndsEarly(t *testing.T) {
+	inBubble(func(t *testing.T) {
+		f := newFarm(t)
+		f.before = func(_ int, w http.ResponseWriter, r *http.Request) bool {
+			broken := r.Method == http.MethodPost && f.posts.Load() == 60
+			if broken {
+				w.WriteHeader(http.StatusInternalServerError)
+			}
+			return broken
+		}
+		r, dir := f.run(t, closed, `speed = "every > 1 tok/s"`)
+		r.check(t, assert.ExitFail, "ended early", "Replica by replica")
+		l := f.level(t, dir)
+		sum, received := 0.0, 0.0
+		for _, x := range l.Replicas {
+			sum += x.Added[metric.GeneratedTokens]
+		}
+		for _, round := range l.Rounds {
+			for _, s := range round.All() {
+				if s.Usage != nil && s.Phase != metric.Warmup { // the first stands before the load
+					received += float64(s.Usage.Output)
+				}
+			}
+		}
+		// Of the eight requests that were cut, the client got no usage; as many may have warmed up.
+		if sum < received || sum > received+16*24 || received < 600 {
+			t.Errorf("the replicas counted %v tokens, the client %v", sum, received)
+		}
+	})(t)
 }
 
 // A planted imbalance is named, and even and random spreads never are.
@@ -278,6 +310,15 @@ func replicaFaults(t *testing.T, salts int) {
 						once.Do(func() { f.start(t, which) })
 					}
 					return int(n) % 4
+				}
+			}},
+			{"restarted at the end", "was restarted under the load", func(t *testing.T, f *farm) {
+				var once sync.Once
+				f.before = func(i int, _ http.ResponseWriter, r *http.Request) bool {
+					if i == which && r.URL.Path == "/version" && f.posts.Load() >= at {
+						once.Do(func() { f.start(t, which) })
+					}
+					return false
 				}
 			}},
 			{"another version", `differs from`, func(_ *testing.T, f *farm) {

@@ -141,6 +141,12 @@ func (r *reached) unchanged(ctx context.Context) error {
 		if err == nil && x.started != "" {
 			started, _ = clock.Await(ctx, r.Clock, x.api.StartTime)
 		}
+		if err == nil && x.counters != nil { // not every engine says when it was started
+			page := r.reading(x.api, r.config.Engine.Pages.Metrics, &telemetry.Pages{Model: x.model})
+			if reading, err := clock.Await(ctx, r.Clock, page); err == nil {
+				x.compare(reading)
+			}
+		}
 		switch key := differs(x.found, now); {
 		case err != nil:
 			return fmt.Errorf("the replica %s no longer answers: %w", x.url, err)

@@ -139,20 +139,32 @@ func (s *Session) Over(from, to time.Duration) *metric.Telemetry {
 // parts add up to the whole window.
 func (s *Session) Part(from, to, begin, end time.Duration) *metric.Telemetry {
 	of := span{from, to, begin, end}
-	var replicas []behind
-	for i, f := range s.replicas {
-		replicas = append(replicas, behind{s.watch.Replicas[i].URL, f.rested, f.history("")})
-	}
 	gpu := s.gpu.history(s.watch.NoGPU)
 	var t *metric.Telemetry
 	if t = summarize(of, s.server.history(s.watch.NoServer), gpu); s.Several() {
-		t = summarizeAll(of, replicas, gpu)
+		t = summarizeAll(of, s.behind(), gpu)
 	}
 	asked := s.queries.history("the run is simulated, and asks no Prometheus")
 	for _, name := range s.watch.Queried {
 		asked.gauge(t, name, from, to)
 	}
 	return t
+}
+
+func (s *Session) behind() (out []behind) {
+	for i, f := range s.replicas {
+		out = append(out, behind{s.watch.Replicas[i].URL, f.rested, f.history("")})
+	}
+	return out
+}
+
+// ByReplica returns what each replica did from rest before the load to its last reading, and its gauges
+// in the measured window.
+func (s *Session) ByReplica(from, to time.Duration) (out []metric.Replica) {
+	for _, r := range s.behind() {
+		out = append(out, r.whole(r.told(span{from, to, from, to}).Gauges))
+	}
+	return out
 }
 
 type feed struct {

@@ -167,16 +167,16 @@ func TestReplicasFromRestToRest(t *testing.T) {
 		sleep(t, c, 3*time.Second)
 		session.Settle()
 		sleep(t, c, 250*time.Millisecond)
-		got := session.Over(from, c.Now())
+		got, by := session.Over(from, c.Now()), session.ByReplica(from, c.Now())
 		session.End()
 		gauges := map[string]metric.Gauge{}
-		for i := range got.Replicas {
-			gauges, got.Replicas[i].Gauges = got.Replicas[i].Gauges, nil
+		for i := range by {
+			gauges, by[i].Gauges = by[i].Gauges, nil
 		}
 		must.Same(t, "replicas (-want +got)", []metric.Replica{
 			{URL: "http://a", Added: map[string]float64{metric.GeneratedTokens: 30}, Requests: 2},
 			{URL: "http://b", Added: map[string]float64{metric.GeneratedTokens: 0}},
-		}, got.Replicas)
+		}, by)
 		if gauges["running"].N == 0 || got.Gauges["running"].N != 2*gauges["running"].N {
 			t.Errorf("gauges %v, of all %v", gauges, got.Gauges["running"])
 		}

@@ -39,8 +39,7 @@ type behind struct {
 	history
 }
 
-// summarizeAll is summarize for several replicas. If the part ends with the window, it also has what
-// each replica did from rest to rest.
+// summarizeAll is summarize for several replicas.
 func summarizeAll(of span, replicas []behind, gpu history) *metric.Telemetry {
 	var parts []*metric.Telemetry
 	var names []string
@@ -48,11 +47,6 @@ func summarizeAll(of span, replicas []behind, gpu history) *metric.Telemetry {
 		parts, names = append(parts, r.told(of)), append(names, r.url)
 	}
 	t := metric.Together(parts, names)
-	for i, r := range replicas {
-		if of.to == of.end {
-			t.Replicas = append(t.Replicas, r.whole(parts[i].Gauges))
-		}
-	}
 	gpu.addGPU(t, of)
 	return t
 }
