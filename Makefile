@@ -130,16 +130,18 @@ interop: ## try URL= [ENGINE= API_KEY= SERVED_AS=], or every known server on the
 
 # Real engines are installed into a separate folder. No build and no test needs them.
 REAL_DIR ?= /tmp/tokgate-real
-ENGINES  ?= vllm llama.cpp transformers litellm
+ENGINES  ?= vllm llama.cpp transformers litellm gateways
+TRIED    := $(filter-out gateways,$(ENGINES))
 
 .PHONY: real
-real: build ## install real engines and try them, into docs/engines-tried.md; ENGINES= for some of them; 8 GB and half an hour
+real: build ## install real engines and gateways and try them, into docs/engines-tried.md and docs/gateways.md; ENGINES= for some of them; 8 GB and half an hour
 	plans/real/install.sh $(REAL_DIR) $(ENGINES)
-	CGO_ENABLED=0 $(GO) test ./cmd/tokgate -count=1 -run '^TestReal$$' -timeout 3h -v -real $(REAL_DIR) -engines '$(ENGINES)' -real-page $(CURDIR)/docs/engines-tried.md
+	$(if $(TRIED),CGO_ENABLED=0 $(GO) test ./cmd/tokgate -count=1 -run '^TestReal$$' -timeout 3h -v -real $(REAL_DIR) -engines '$(TRIED)' -real-page $(CURDIR)/docs/engines-tried.md)
+	$(if $(filter gateways,$(ENGINES)),CGO_ENABLED=0 $(GO) test ./cmd/tokgate -count=1 -run '^(TestRealGateways|TestLongSessionsOnTheServer)$$' -timeout 1h -v -session-seconds 60 -real $(REAL_DIR) -real-gateways-page $(CURDIR)/docs/gateways.md)
 
 .PHONY: real-leaving
 real-leaving: build ## let 400 clients leave each of ENGINES that `make real` installed, into docs/engines-tried.md; minutes
-	CGO_ENABLED=0 $(GO) test ./cmd/tokgate -count=1 -run '^TestRealLeaving$$' -timeout 1h -v -real $(REAL_DIR) -engines '$(filter-out litellm,$(ENGINES))' -real-leaving-page $(CURDIR)/docs/engines-tried.md
+	CGO_ENABLED=0 $(GO) test ./cmd/tokgate -count=1 -run '^TestRealLeaving$$' -timeout 1h -v -real $(REAL_DIR) -engines '$(filter-out litellm,$(TRIED))' -real-leaving-page $(CURDIR)/docs/engines-tried.md
 
 .PHONY: real-rate
 real-rate: build ## search the rate that llama.cpp's server carries, twice, with `make real`'s engine; 16 minutes, on an idle machine

@@ -321,12 +321,16 @@ func (r *trial) running(process string) []int {
 // serve starts a server that tokgate does not manage. In its command words, {port} stands for a
 // free port. The function end ends the server.
 func (r *trial) serve(health string, words ...string) (url string, end func()) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	port := l.Addr().(*net.TCPAddr).Port
-	l.Close()
+	return r.serveAt(r.freePort(), health, words...)
+}
+
+func (r *trial) freePort() int {
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(r.t)
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+func (r *trial) serveAt(port int, health string, words ...string) (url string, end func()) {
 	for i, w := range words {
 		words[i] = strings.ReplaceAll(w, "{port}", strconv.Itoa(port))
 	}

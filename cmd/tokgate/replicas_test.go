@@ -49,7 +49,8 @@ type farm struct {
 	servers  [4]atomic.Pointer[sim.Server]
 	replicas [4]string // their URLs
 	gateway  string
-	posts    atomic.Int64 // completions that the gateway got
+	serve    http.HandlerFunc // of the gateway
+	posts    atomic.Int64     // completions that the gateway got
 	// choose returns the replica for a request; nil is one after the other.
 	choose func(r *http.Request, n int64) int
 	// before sees each request to a replica, and reports whether it answered.
@@ -77,7 +78,7 @@ func newFarm(t *testing.T) *farm {
 		f.replicas[i] = s.URL
 	}
 	var asked atomic.Int64
-	s := front(t, func(w http.ResponseWriter, r *http.Request) {
+	f.serve = func(w http.ResponseWriter, r *http.Request) {
 		n, load := asked.Add(1), strings.HasSuffix(r.URL.Path, "/completions")
 		if load {
 			n = f.posts.Add(1)
@@ -88,7 +89,8 @@ func newFarm(t *testing.T) *farm {
 		}
 		r.Header.Set("Via", "1.1 gateway")
 		relay(w, r, through, strings.TrimPrefix(f.replicas[i], "http://"))
-	})
+	}
+	s := front(t, f.serve)
 	s.Start()
 	f.gateway = s.URL
 	return f

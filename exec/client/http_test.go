@@ -329,7 +329,7 @@ func TestQuery(t *testing.T) {
 	const want = "a=b+c%26&api-version=2025-04-01-preview"
 	var seen tally
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		seen.add("other " + r.URL.RawQuery)
+		seen.add("other " + r.URL.RawQuery + r.Header.Get("Referer"))
 		_, _ = io.Copy(io.Discard, r.Body)
 		good(w, 2)
 	}))

@@ -49,7 +49,7 @@ var rules = func() map[string][]rule {
 // parsePage reads an engine's metrics page in Prometheus's text format. It also returns the page's
 // layout, its text without the values, which helps to read the next page.
 //
-// A page may have series of several models, which differ in the label model_name. Only the wanted
+// A page may have series of several models, which differ in a label; see modelOf. Only the wanted
 // model counts; if the page does not name it, the page must have a single model. Ranks above 0
 // repeat what rank 0 reports, and do not count.
 //
@@ -62,28 +62,26 @@ func parsePage(page []byte, model string) (*Reading, layout, error) {
 	if page[len(page)-1] != '\n' {
 		return nil, layout{}, errors.New("the page was cut off")
 	}
-	mine := []byte(nil)
-	if model != "" {
-		if label := []byte(`model_name="` + escapeLabel(model) + `"`); bytes.Contains(page, label) {
-			mine = label
-		}
-	}
+	mine := namedOn(page, model)
 	p := parsed{seen: make(map[string]bool, bytes.Count(page, []byte{'\n'})/2), layout: layout{text: string(page)}}
-	var other []byte // label model_name that the lines have; nil if no line had one so far
+	var other []byte // model that the lines name; nil if no line named one so far
 	for name, line := range series(page) {
 		p.at += len(name) + len(line)
 		wanted, ok := rules[string(name)] // does not allocate
-		if !ok || mine != nil && bytes.Contains(line, []byte("model_name=")) && !bytes.Contains(line, mine) {
+		var of []byte
+		if ok {
+			of = modelOf(line)
+		}
+		if !ok || mine != "" && of != nil && string(of) != mine {
 			if !bytes.HasPrefix(name, []byte{'#'}) {
 				p.skip(line)
 			}
 			continue
 		}
-		if i := bytes.Index(line, []byte(`model_name="`)); i >= 0 && mine == nil && model != "" {
-			switch end := bytes.IndexByte(line[i+len(`model_name="`):], '"'); {
-			case other == nil:
-				other = line[i : i+len(`model_name="`)+end+1]
-			case !bytes.HasPrefix(line[i:], other):
+		if of != nil && mine == "" && model != "" {
+			if other == nil {
+				other = of
+			} else if !bytes.Equal(of, other) {
 				return nil, layout{}, fmt.Errorf("the page has several models, but not %q", model)
 			}
 		}
@@ -93,6 +91,41 @@ func parsePage(page []byte, model string) (*Reading, layout, error) {
 	}
 	r, err := p.reading()
 	return r, p.layout, err
+}
+
+// modelLabels are how labels that name a model begin: of vLLM, SGLang and TensorRT-LLM, and of Dynamo's
+// frontend.
+var modelLabels = [][]byte{[]byte(`model_name="`), []byte(`{model="`), []byte(`,model="`)}
+
+// modelOf returns the model that a line names, as it is escaped there; nil if it names none.
+func modelOf(line []byte) []byte {
+	for _, label := range modelLabels {
+		if i := bytes.Index(line, label); i >= 0 {
+			name := line[i+len(label):]
+			for end := 0; end < len(name) && name[end] != '\n'; end++ {
+				switch name[end] {
+				case '"':
+					return name[:end]
+				case '\\':
+					end++
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// namedOn returns a model's name as a page has it in a label, where Dynamo writes small letters; "" if
+// the page does not name the model.
+func namedOn(page []byte, model string) string {
+	for _, name := range []string{escapeLabel(model), strings.ToLower(escapeLabel(model))} {
+		for _, label := range modelLabels {
+			if name != "" && bytes.Contains(page, append(slices.Clone(label), name+`"`...)) {
+				return name
+			}
+		}
+	}
+	return ""
 }
 
 // parsed collects the values of a metrics page, by tokgate's names of the metrics.

@@ -276,6 +276,10 @@ func TestPageOfOtherModels(t *testing.T) {
 		engine++
 		return fmt.Sprintf("vllm:num_requests_waiting{engine=\"%d\",model_name=%q} %d\n", engine, model, n)
 	}
+	// Dynamo's frontend has a page for all its models.
+	dynamo := func(model string, n int) string {
+		return fmt.Sprintf("dynamo_frontend_queued_requests{model=%q} %d\n", model, n)
+	}
 	for _, tt := range []struct {
 		page string
 		want float64 // -1: an error
@@ -284,6 +288,11 @@ func TestPageOfOtherModels(t *testing.T) {
 		{line("alias", 3) + line("alias", 2), 5}, // one model, on two engines: values add up
 		{line("x", 3) + line("y", 8), -1},
 		{line("x", 3) + line("xy", 8), -1},
+		{line("x", 3) + line(`x"y`, 8), -1},
+		{dynamo("m", 3) + dynamo("x", 8), 3},
+		{dynamo("x", 3) + dynamo("m", 8), 8},
+		{dynamo("alias", 3), 3},
+		{dynamo("x", 3) + dynamo("y", 8), -1},
 	} {
 		r, err := pageOf([]byte(tt.page), "m")
 		if tt.want < 0 {
@@ -292,7 +301,9 @@ func TestPageOfOtherModels(t *testing.T) {
 			t.Errorf("%q: %v, %v", tt.page, r, err)
 		}
 	}
-	_, err := pageOf([]byte("vllm:num_requests_waiting{model_name=\"cut} 1\n"), "m")
+	r, err := pageOf([]byte(dynamo("qwen/qwen3-8b", 3)+dynamo("x", 8)), "Qwen/Qwen3-8B")
+	must.Hold(t, err == nil && r.Gauges["waiting"] == 3, "a name in small letters: %v, %v", r, err)
+	_, err = pageOf([]byte("vllm:num_requests_waiting{model_name=\"cut} 1\n"), "m")
 	must.Hold(t, err != nil, "a label without an end was read")
 }
 

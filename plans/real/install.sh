@@ -2,18 +2,18 @@
 # Installs real engines and load generators into a folder, and makes a model for them. It changes
 # nothing outside the folder, and keeps what the folder has already. Usage: install.sh DIR NAME…
 set -euo pipefail
-[ $# -ge 2 ] || { echo "usage: install.sh DIR NAME…, of vllm, llama.cpp, litellm, guidellm, aiperf and inference-perf"; exit 1; }
+[ $# -ge 2 ] || { echo "usage: install.sh DIR NAME…, of vllm, llama.cpp, litellm, gateways, guidellm, aiperf and inference-perf"; exit 1; }
 dir=$(mkdir -p "$1" && cd "$1" && pwd)
 here=$(cd "$(dirname "$0")" && pwd)
 shift
 
 # These are the versions that were last tried.
-VLLM=0.32.0 TORCH=2.13.0 LITELLM=1.106.2 GGUF=0.19.0 GUIDELLM=0.8.1 AIPERF=0.13.0 INFERENCE_PERF=0.7.0
+VLLM=0.32.0 TORCH=2.13.0 LITELLM=1.106.2 GGUF=0.19.0 GUIDELLM=0.8.1 AIPERF=0.13.0 INFERENCE_PERF=0.7.0 SGLANG_ROUTER=0.3.2
 
 missing() { echo "make real: $*" >&2; exit 1; }
 
 space=$(df -Pk "$dir" | awk 'NR == 2 { print int($4 / 1048576) }')
-[ -x "$dir/bin/vllm" ] || [ "$space" -ge 10 ] || missing "$dir has ${space} GB left; the engines take 8"
+[ -x "$dir/bin/vllm" ] || [ "$*" = gateways ] || [ "$space" -ge 10 ] || missing "$dir has ${space} GB left; the engines take 8"
 
 # uv installs several times faster than pip, and can override what a wheel requires.
 pip() { "$dir/uv/bin/uv" pip install --quiet --no-cache --compile-bytecode --python "$@"; }
@@ -49,6 +49,21 @@ litellm() {
   venv "$dir/litellm"
   pip "$dir/litellm" "litellm[proxy]==$LITELLM"
   ln -sf "$dir/litellm/bin/litellm" "$dir/bin"
+}
+
+# nginx and HAProxy are Debian's. The router's wheel does not name what it imports.
+gateways() {
+  PATH=$PATH:/usr/sbin
+  if ! command -v nginx haproxy >/dev/null; then
+    command -v apt-get >/dev/null || missing "nginx and haproxy are not installed, and here is no apt-get"
+    apt-get update -qq && apt-get install -y -qq --no-install-recommends nginx-light haproxy
+  fi
+  ln -sf "$(command -v nginx)" "$(command -v haproxy)" "$dir/bin"
+  [ -x "$dir/bin/sglang-router" ] && return
+  venv "$dir/sglang-router"
+  pip "$dir/sglang-router" --no-deps "sglang-router==$SGLANG_ROUTER"
+  pip "$dir/sglang-router" setproctitle aiohttp orjson uvicorn fastapi requests
+  ln -sf "$dir/sglang-router/bin/sglang-router" "$dir/bin"
 }
 
 # A load generator that cannot be installed is not measured. Those that need torch share vLLM's,
@@ -99,17 +114,20 @@ model() {
 
 mkdir -p "$dir/bin"
 python
-vllm # it also makes the model for the other engines
-model
+if [ "$*" != gateways ]; then
+  vllm # it also makes the model for the other engines
+  model
+fi
 for engine in "$@"; do
   case $engine in
     vllm | transformers) ;;
     llama.cpp) llama_cpp ;;
     litellm) litellm ;;
+    gateways) gateways ;;
     guidellm) generator guidellm "$GUIDELLM" ;;
     aiperf) generator aiperf "$AIPERF" ;;
     inference-perf) generator inference-perf "$INFERENCE_PERF" ;;
-    *) missing "$engine is not known: vllm, transformers, llama.cpp, litellm, guidellm, aiperf or inference-perf" ;;
+    *) missing "$engine is not known: vllm, transformers, llama.cpp, litellm, gateways, guidellm, aiperf or inference-perf" ;;
   esac
 done
 echo "$dir: $(du -sh "$dir" | cut -f1), in $SECONDS s"

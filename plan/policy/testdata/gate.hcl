@@ -49,6 +49,19 @@ server "e" {
   }
 }
 
+server "g" {
+  endpoint {
+    urls     = ["http://127.0.0.1:8000", "http://10.0.0.2:8000"]                  # ERROR: Not allowed by the policy
+    replicas = [{ url = "http://127.0.0.1:1" }, { url = "http://10.0.0.3:8000" }] # ERROR: Not allowed by the policy
+  }
+  telemetry {
+    prometheus {
+      url = "http://10.0.0.4:9090" # ERROR: Not allowed by the policy
+      series "queue" { promql = "sum(queue)" }
+    }
+  }
+}
+
 workload "w" {
   gate {
     decide = "estimate" # ERROR: Not allowed by the policy
