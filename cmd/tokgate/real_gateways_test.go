@@ -43,6 +43,9 @@ func TestRealGateways(t *testing.T) {
 	}
 	rows := []string{g.row("none", g.servers[0].Load().URL(), "")}
 	for _, x := range gatewaysTried {
+		if x.weights == planted {
+			continue
+		}
 		url, certificate, end := g.gateway(x)
 		rows = append(rows, g.row(x.name, url, certificate))
 		end()

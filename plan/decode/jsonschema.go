@@ -44,7 +44,10 @@ func (s jsonSchema) body(b *Block, path string) object {
 		properties[c.Name] = s.block(c, strings.TrimPrefix(path+"."+c.Name, "."))
 	}
 	out := object{"type": "object", "description": b.Doc, "properties": properties}
-	if b.Free == "" {
+	switch {
+	case b.Series: // which may have any name
+		out["additionalProperties"] = s.typeOf(&Attr{}, "threshold or list of thresholds")
+	case b.Free == "":
 		out["additionalProperties"] = false
 	}
 	if required != nil {

@@ -65,7 +65,10 @@ func TestJSONSchemaAgreesWithTheDecoder(t *testing.T) {
 		{`"input_tokens": 1024`, `"input_tokens": [1024]`, false, false},
 		{`"input_tokens"`, `"input_tokenz"`, false, false},
 		{`"sla"`, `"slo"`, false, false},
-		{`"ttft"`, `"tftt"`, false, false},
+		{`"ttft"`, `"tftt"`, false, true}, // it may be the name of a series
+		{`"ttft": "p95 < 2s"`, `"tftt": {}`, false, false},
+		{base, strings.NewReplacer(`:8000"}`, `:8000"}, "telemetry": {"prometheus": {"url": "http://127.0.0.1:9090", "series": {"queue": {"promql": "1"}}}}`,
+			`"ttft": "p95 < 2s"`, `"queue": ["max < 5", "mean < 2"]`).Replace(base), true, true},
 		{`"p95 < 2s"`, `2`, false, false},
 		{`"p95 < 2s"`, `["p95 < 2s", "mean < 1s"]`, true, true},
 		{`"p95 < 2s"`, `"< 2s"`, false, true}, // the schema does not parse thresholds
