@@ -1,6 +1,8 @@
 package telemetry
 
 import (
+	"bytes"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -76,4 +78,39 @@ func (l *layout) read(page []byte) (r *Reading, ok bool) {
 	}
 	r, err := p.reading()
 	return r, err == nil
+}
+
+// modelLabels are how labels that name a model begin: of vLLM, SGLang and TensorRT-LLM, and of Dynamo's
+// frontend.
+var modelLabels = [][]byte{[]byte(`model_name="`), []byte(`{model="`), []byte(`,model="`)}
+
+// modelOf returns the model that a line names, as it is escaped there; nil if it names none.
+func modelOf(line []byte) []byte {
+	for _, label := range modelLabels {
+		if i := bytes.Index(line, label); i >= 0 {
+			name := line[i+len(label):]
+			for end := 0; end < len(name) && name[end] != '\n'; end++ {
+				switch name[end] {
+				case '"':
+					return name[:end]
+				case '\\':
+					end++
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// namedOn returns a model's name as a page has it in a label, where Dynamo writes small letters; "" if
+// the page does not name the model.
+func namedOn(page []byte, model string) string {
+	for _, name := range []string{escapeLabel(model), strings.ToLower(escapeLabel(model))} {
+		for _, label := range modelLabels {
+			if name != "" && bytes.Contains(page, append(slices.Clone(label), name+`"`...)) {
+				return name
+			}
+		}
+	}
+	return ""
 }
