@@ -142,7 +142,7 @@ func levelTables(cases []*report.Case) []Block {
 
 // queried returns a table with a row for each series of the plan, at each level.
 func queried(cases []*report.Case) *Table {
-	t := &Table{Caption: "By Prometheus", Columns: Heads("Level", "Series", "Mean", "Min", "Max", "Readings")}
+	t := &Table{Caption: "By Prometheus", Columns: Heads("Series", "Level", "Mean", "Min", "Max", "Readings")}
 	for _, c := range cases {
 		for i := range c.Metrics {
 			s := &c.Metrics[i]
@@ -150,7 +150,7 @@ func queried(cases []*report.Case) *Table {
 				continue
 			}
 			mean, least, most := s.Mean.Format(s.Unit), s.Min.Format(s.Unit), s.Max.Format(s.Unit)
-			t.Rows = append(t.Rows, Row(levelOf(c), Line(s.Metric), mean, least, most, strconv.Itoa(s.N)))
+			t.Rows = append(t.Rows, Row(Line(s.Metric), levelOf(c), mean, least, most, strconv.Itoa(s.N)))
 		}
 	}
 	return t
@@ -158,7 +158,8 @@ func queried(cases []*report.Case) *Table {
 
 // replicas returns a table with a row for each server behind a gateway, at each level.
 func replicas(cases []*report.Case) *Table {
-	t := &Table{Caption: "Replica by replica", Columns: Heads("Level", "Replica", "Requests", "Output tokens", "Share", "Cache hits", "Running mean", "Waiting max", "KV max")}
+	t := &Table{Caption: "Replica by replica", Columns: Heads("Replica", "Level", "Requests", "Output tokens", "Share", "Running mean", "Waiting max", "KV max", "Cache hits")}
+	cached := false
 	for _, c := range cases {
 		total := 0.0
 		for _, x := range c.Replicas {
@@ -167,11 +168,18 @@ func replicas(cases []*report.Case) *Table {
 		for _, x := range c.Replicas {
 			tokens, known := x.Added[metric.GeneratedTokens]
 			hits, looks := x.Added[metric.CacheHits], x.Added[metric.CacheQueries]
+			cached = cached || looks > 0
 			running, waiting, kv := x.Gauges["running"], x.Gauges["waiting"], x.Gauges["kv_usage"]
-			t.Rows = append(t.Rows, Row(levelOf(c), Line(x.URL), told(metric.Count, x.Requests, x.Requests > 0),
-				told(metric.Count, tokens, known), told(metric.Ratio, tokens/total, total > 0),
-				told(metric.Ratio, hits/looks, looks > 0), told(metric.Count, running.Mean, running.N > 0),
-				told(metric.Count, waiting.Max, waiting.N > 0), told(metric.Ratio, kv.Max, kv.N > 0)))
+			t.Rows = append(t.Rows, Row(Line(x.URL), levelOf(c), told(metric.Count, x.Requests, x.Requests > 0),
+				told(metric.Count, tokens, known), told(metric.Ratio, tokens/total, known && total > 0),
+				told(metric.Count, running.Mean, running.N > 0), told(metric.Count, waiting.Max, waiting.N > 0),
+				told(metric.Ratio, kv.Max, kv.N > 0), told(metric.Ratio, hits/looks, looks > 0)))
+		}
+	}
+	if last := len(t.Columns) - 1; !cached {
+		t.Columns = t.Columns[:last]
+		for i := range t.Rows {
+			t.Rows[i] = t.Rows[i][:last]
 		}
 	}
 	return t
