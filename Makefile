@@ -299,6 +299,10 @@ crashes: ## kill, stop and cut off 240 real runs at random times (CRASHES=0.1 fo
 
 BUSY ?= 10
 
+.PHONY: apart
+apart: ## compare the clocks of four workers in time namespaces, 20 ms away, and let them pass 100 barriers; as root
+	CGO_ENABLED=0 $(GO) test ./exec/fleet -count=1 -run '^TestLongWorkersApart$$' -v -args -apart
+
 .PHONY: busy
 busy: ## beside four busy loops, run the demo and two capacity searches BUSY times each (default 10) and six times as many comparisons, over sockets; hours
 	CGO_ENABLED=0 $(GO) test ./cmd/tokgate -count=1 -run '^TestBusy$$' -timeout 12h -v -args -busy $(BUSY)

@@ -83,6 +83,7 @@ func (rd *round) send(step shape.Step) {
 	}
 	request := f.lot.newRequest(prompt, f.lot.output(t, f.nth))
 	rd.inSession(&request, t)
+	request.Patient = rd.level.Kind == metric.OpenLoop && rd.replay == nil && t.Chat == nil
 	f.known.InputAsked, f.known.OutputAsked, f.known.Row, f.known.Shared = request.Input, request.Output, prompt.Row, prompt.Shared
 	sample := f.known
 	f.sample, request.Front = &sample, &sample.Front

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"embed"
 	"fmt"
 	"strings"
 	"text/template"
@@ -60,91 +61,14 @@ func slurmTime(d time.Duration) string {
 	return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
 }
 
+//go:embed manifests
+var manifestFiles embed.FS
+
 var manifests = map[string]*template.Template{
-	"kubernetes": manifest(kubernetesManifest, func(s string) string { return fmt.Sprintf("%q", s) }),
-	"slurm":      manifest(slurmManifest, func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }),
+	"kubernetes": manifest("kubernetes.yaml", func(s string) string { return fmt.Sprintf("%q", s) }),
+	"slurm":      manifest("slurm.sh", func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }),
 }
 
-func manifest(text string, quote func(string) string) *template.Template {
-	return template.Must(template.New("").Funcs(template.FuncMap{"q": quote}).Parse(text))
+func manifest(name string, quote func(string) string) *template.Template {
+	return template.Must(template.New(name).Funcs(template.FuncMap{"q": quote}).ParseFS(manifestFiles, "manifests/"+name))
 }
-
-// A pod that was evicted must not start again in the middle of a run, and a worker that was told to end has
-// failed. Nothing bounds its CPU, because a throttled generator measures itself.
-const kubernetesManifest = `apiVersion: v1
-kind: Secret
-metadata:
-  name: {{.Name}}
-stringData:
-  token: {{q .Token}}
----
-apiVersion: v1
-kind: Service # gives each pod a name in DNS
-metadata:
-  name: {{.Name}}
-spec:
-  clusterIP: None
-  publishNotReadyAddresses: true
-  selector:
-    batch.kubernetes.io/job-name: {{.Name}}
----
-apiVersion: batch/v1
-kind: Job
-metadata:
-  name: {{.Name}}
-{{- if .Queue}}
-  labels:
-    kueue.x-k8s.io/queue-name: {{q .Queue}}
-{{- end}}
-spec:
-  completionMode: Indexed
-  completions: {{.N}}
-  parallelism: {{.N}}
-  backoffLimit: 0 # a worker that fails has ended the run
-  activeDeadlineSeconds: {{.Seconds}}
-  podFailurePolicy:
-    rules:
-      - action: FailJob # an evicted worker must not start again in the middle of a run
-        onPodConditions:
-          - type: DisruptionTarget
-  template:
-    spec:
-      restartPolicy: Never
-      subdomain: {{.Name}}
-      terminationGracePeriodSeconds: 10
-      containers:
-        - name: worker
-          image: {{q .Image}}
-          args:
-            - worker
-            - {{q (print "--join=" .URL)}}
-            - {{q (print "--fingerprint=" .Fingerprint)}}
-            - --token-file=/run/tokgate/token
-          resources:
-            requests: # and no limits: a throttled generator would measure itself
-              cpu: {{.CPUs}}
-              memory: 512Mi
-          volumeMounts:
-            - name: token
-              mountPath: /run/tokgate
-              readOnly: true
-      volumes:
-        - name: token
-          secret:
-            secretName: {{.Name}}
-`
-
-const slurmManifest = `#!/bin/bash
-#SBATCH --job-name={{.Name}}
-#SBATCH --ntasks={{.N}}
-#SBATCH --ntasks-per-node=1
-#SBATCH --cpus-per-task={{.CPUs}}
-#SBATCH --time={{.Time}}
-#SBATCH --no-requeue
-{{- if .Queue}}
-#SBATCH --partition={{.Queue}}
-{{- end}}
-# --token-file lies where every node can read it. A worker that fails ends the others.
-exec srun --kill-on-bad-exit=1 tokgate worker --join {{q .URL}} --token-file {{q .TokenFile}} \
-  --fingerprint {{q .Fingerprint}}
-`

@@ -253,6 +253,13 @@ func TestWorkersSendTheSameRequests(t *testing.T) {
 			must.Hold(t, w.Requests > 100 && w.Offset < time.Millisecond, "a worker sent %+v", w)
 		}
 		must.Hold(t, len(run.Workers) == 2, "the recording has %d workers", len(run.Workers))
+		for _, l := range run.Levels { // a request with a time of its own is with its worker before
+			for _, x := range l.MeasuredSamples() {
+				if lag := x.Sent - x.Scheduled; x.FromDue && lag > time.Millisecond {
+					t.Fatalf("a request of %s was sent %v late", x.Workload, lag)
+				}
+			}
+		}
 		c.say(t)
 	})(t)
 }

@@ -34,6 +34,8 @@ type Request struct {
 	Extra       map[string]any    // further body fields
 	Headers     map[string]string // of this request; they replace the server's of the same name
 	Timeout     time.Duration     // 0: none
+	// Patient says that nothing but a record waits for the answer, so news of it need not be quick.
+	Patient bool
 	// Front is where Send writes the URL of the front end to which the request goes, if the server
 	// has several; nil if nobody asks.
 	Front *string

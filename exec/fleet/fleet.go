@@ -32,7 +32,9 @@ type Fleet struct {
 // member is one worker, as the controller knows it.
 type member struct {
 	name    string
-	put     func(line []byte)
+	put     func(line []byte, patient bool)
+	bundle  bundling
+	flush   func()
 	strand  *record.Strand
 	local   *worker // the worker itself, if it is in this process; else nil
 	makers  map[int]bool
@@ -51,6 +53,7 @@ type flight struct {
 	stream client.Elsewhere
 	stop   func() bool // forgets the context of the request
 	got    client.Received
+	chunks int // that were reported while they came
 }
 
 func newFleet(c clock.Clock) *Fleet {
@@ -63,7 +66,7 @@ func Virtual(c clock.Clock, n int) *Fleet {
 	f := newFleet(c)
 	for i := range n {
 		m := f.add(fmt.Sprintf("worker-%d", i), nil)
-		m.local = newWorker(c, func(line []byte) {
+		m.local = newWorker(c, func(line []byte, _ bool) {
 			if err := f.takes(m, line); err != nil {
 				f.lose(m, err.Error())
 			}
@@ -74,18 +77,23 @@ func Virtual(c clock.Clock, n int) *Fleet {
 	return f
 }
 
-func (f *Fleet) add(name string, put func([]byte)) *member {
-	m := &member{name: name, put: put, strand: record.NewStrand(), makers: map[int]bool{}, reached: map[int]*string{}}
+func (f *Fleet) add(name string, out *mail) *member {
+	m := &member{name: name, strand: record.NewStrand(), makers: map[int]bool{}, reached: map[int]*string{}}
+	if out != nil {
+		m.put, m.flush = out.put, out.rouse
+	}
 	f.members = append(f.members, m)
 	return m
 }
 
-func (m *member) say(x message) {
+func (m *member) say(x message) { m.sends(x, false) }
+
+func (m *member) sends(x message, patient bool) {
 	raw, err := json.Marshal(x)
 	if err != nil { // no message of this package has a value that JSON lacks
 		panic(err)
 	}
-	m.put(raw)
+	m.put(raw, patient)
 }
 
 // Sent returns what is known of each worker.
@@ -175,7 +183,9 @@ func (t *transport) Send(ctx context.Context, r *client.Request, s client.Stream
 		return
 	}
 	fl.stop = context.AfterFunc(ctx, func() { m.say(message{Kind: toCancel, ID: id}) })
-	m.say(message{Kind: toSend, ID: id, Order: o})
+	if m.sends(message{Kind: toSend, ID: id, Order: o}, r.Patient); r.Patient {
+		m.bundle.after(t.loop, m.flush)
+	}
 }
 
 // wired returns an order as it arrives after its way.
@@ -240,7 +250,8 @@ func (f *Fleet) ends(id int64, now time.Duration) {
 
 func (f *Fleet) heard(t tokens) {
 	if fl := f.flights[t.ID]; fl != nil {
-		if h, ok := fl.stream.(client.Heard); ok {
+		if h, ok := fl.stream.(client.Heard); ok && t.N > 0 {
+			fl.chunks += t.N
 			h.Heard(t.At, t.N)
 		}
 	}

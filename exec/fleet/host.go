@@ -29,8 +29,8 @@ import (
 
 const (
 	lostAfter = 30 * time.Second // without a word, either side gives the other up
-	redial    = 3 * time.Second  // for a worker whose link has broken
-	lookEach  = 500 * time.Millisecond
+	redial    = 2 * time.Second  // for a worker whose link has broken
+	lookEach  = 250 * time.Millisecond
 )
 
 // Host is where the workers of a run dial in.
@@ -149,7 +149,7 @@ func (h *Host) joins(w http.ResponseWriter, r *http.Request) {
 	s := &session{out: newMail()}
 	s.heard.Store(int64(h.loop.Now()))
 	s.ended.Store(int64(h.loop.Now()))
-	s.member = h.add(name, s.out.put)
+	s.member = h.add(name, s.out)
 	key := rand.Text()
 	h.sessions[key] = s
 	h.state(fmt.Sprintf("%s joined: %d of %d workers are there", name, len(h.members), h.n))

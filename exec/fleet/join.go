@@ -53,6 +53,7 @@ type joined struct {
 	dialed  time.Duration // when the link was dialed
 	asking  bool          // for the time
 	times   exchanges
+	bundle  bundling
 	warming int // connections that are being opened, by servers
 	meets   []*message
 	own     []*client.HTTP
@@ -73,7 +74,11 @@ func Work(ctx context.Context, j Join) error {
 	if w.Meter == nil {
 		w.Meter = func() func() metric.Health { return func() metric.Health { return metric.Health{CPU: -1} } }
 	}
-	w.worker = newWorker(j.Clock, w.out.put)
+	w.worker = newWorker(j.Clock, func(line []byte, patient bool) {
+		if w.out.put(line, patient); patient {
+			w.bundle.after(w.Clock, w.out.rouse)
+		}
+	})
 	w.worker.offset = func() time.Duration { return w.times.best(w.Clock.Now()).offset() }
 	w.via.Store(w.client())
 	var end context.CancelFunc
@@ -316,14 +321,15 @@ func (w *joined) takes(m *message) {
 			w.meet()
 		}
 	case m.Kind == toEnd:
+		var err error
 		switch {
 		case w.leaving:
-			w.ends(context.Canceled)
+			err = context.Canceled
 		case m.Why != "":
-			w.ends(errors.New("the run was stopped: " + m.Why))
-		default:
-			w.ends(nil)
+			err = errors.New("the run was stopped: " + m.Why)
 		}
+		w.Clock.Timer(w.Clock.Now()+again/20, w.out.live) // so that the run knows that this arrived
+		w.Clock.Timer(w.Clock.Now()+again/10, func() { w.ends(err) })
 	}
 }
 

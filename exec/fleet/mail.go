@@ -9,6 +9,9 @@ import (
 	"io"
 	"strconv"
 	"sync"
+	"time"
+
+	"github.com/tokgate/tokgate/exec/clock"
 )
 
 // mail is the lines from one side of a link to the other. They are numbered, and kept until the other side
@@ -33,8 +36,8 @@ const (
 
 func newMail() *mail { return &mail{wake: make(chan struct{}, 1)} }
 
-// put adds a line, which it keeps.
-func (m *mail) put(line []byte) {
+// put adds a line, which it keeps. A line that is patient goes with the next that is not, or when flush is called.
+func (m *mail) put(line []byte, patient bool) {
 	m.mu.Lock()
 	if m.size += len(line); m.size > mostKept {
 		m.full = true // nobody reads
@@ -42,7 +45,26 @@ func (m *mail) put(line []byte) {
 		m.lines = append(m.lines, line)
 	}
 	m.mu.Unlock()
-	m.rouse()
+	if !patient {
+		m.rouse()
+	}
+}
+
+// flushEach is how long a patient line waits. So one write, which costs more than the line, carries many.
+const flushEach = 20 * time.Millisecond
+
+// bundling calls flush a while after a patient line was put. The zero value is ready.
+type bundling struct{ armed bool }
+
+func (b *bundling) after(c clock.Clock, flush func()) {
+	if b.armed {
+		return
+	}
+	b.armed = true
+	c.Timer(c.Now()+flushEach, func() {
+		b.armed = false
+		flush()
+	})
 }
 
 func (m *mail) rouse() {
@@ -60,12 +82,11 @@ func (m *mail) live() {
 	m.rouse()
 }
 
-// dealt acknowledges lines of the other side up to n.
+// dealt acknowledges lines of the other side up to n, with what is written next.
 func (m *mail) dealt(n int) {
 	m.mu.Lock()
 	m.read = n
 	m.mu.Unlock()
-	m.rouse()
 }
 
 // from begins a new link, on which the other side has n lines.

@@ -50,9 +50,12 @@ func TestMailOverBrokenLinks(t *testing.T) {
 			for range rng.IntN(4) {
 				line := fmt.Sprintf("line %d", len(want))
 				want = append(want, line)
-				a.put([]byte(line))
-				b.put([]byte(line))
+				a.put([]byte(line), false)
+				b.put([]byte(line), false)
 			}
+			synctest.Wait()
+			a.live()
+			b.live()
 			synctest.Wait()
 			cancel()
 			x.Close()
@@ -89,12 +92,12 @@ func (c *cutting) Write(p []byte) (int, error) {
 // What the other side cannot have is refused.
 func TestMailRefuses(t *testing.T) {
 	m := newMail()
-	m.put([]byte("x"))
+	m.put([]byte("x"), false)
 	must.Hold(t, m.from(2) != nil && m.from(-1) != nil, "it goes on from lines that there are not")
 	err := m.carry(t.Context(), strings.NewReader("A1\n"), io.Discard, func() error { return nil }, func() {}, nil)
 	must.Hold(t, err != nil && strings.Contains(err.Error(), "not sent"), "an acknowledgement of nothing gave %v", err)
 	for range 3 {
-		m.put(bytes.Repeat([]byte("x"), mostKept/2))
+		m.put(bytes.Repeat([]byte("x"), mostKept/2), false)
 	}
 	must.Hold(t, m.overflown(), "everything is kept for a side that does not read")
 	must.Hold(t, !slices.Contains([]bool{m.empty()}, true), "nothing is kept")

@@ -34,7 +34,7 @@ func (f *Fleet) lead() time.Duration {
 	for _, m := range f.members {
 		longest = max(longest, m.beat.Trip/2+m.beat.Bound)
 	}
-	return longest + grain
+	return longest + flushEach + grain
 }
 
 // meet lets all workers report at one time. It returns an error that names those that did not.

@@ -38,6 +38,7 @@ func (f *Fleet) answered(m *member, id int64, s *metric.Sample) {
 	if fl == nil || fl.member != m {
 		return // given up on
 	}
+	f.heard(tokens{ID: id, N: s.Chunks - fl.chunks, At: s.Last})
 	delete(f.flights, id)
 	fl.stop()
 	m.samples++

@@ -71,6 +71,8 @@ type order struct {
 	Leaves int           `json:"leaves,omitempty"`
 	Heard  bool          `json:"heard,omitempty"` // its tokens are counted while they come
 
+	Patient bool `json:"patient,omitempty"`
+
 	Maker  int                        `json:"maker,omitempty"` // of the recipe
 	Recipe *prompt.Recipe             `json:"recipe,omitempty"`
 	Text   string                     `json:"text,omitempty"`
@@ -115,7 +117,7 @@ type tokens struct {
 // orderOf returns the order of a request without its prompt's recipe.
 func orderOf(r *client.Request) (*order, error) {
 	o := &order{
-		Text: r.Prompt.Text, IDs: r.Prompt.IDs, Chat: r.Prompt.Messages, Fields: r.Prompt.Fields, Parts: r.Prompt.Parts,
+		Patient: r.Patient, Text: r.Prompt.Text, IDs: r.Prompt.IDs, Chat: r.Prompt.Messages, Fields: r.Prompt.Fields, Parts: r.Prompt.Parts,
 		request: request{
 			API: r.API, Model: r.Model, Input: r.Input, Output: r.Output, Natural: r.Natural, Context: r.Context,
 			Temperature: r.Temperature, Stop: r.Stop, Headers: r.Headers, Timeout: r.Timeout,

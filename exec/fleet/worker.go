@@ -19,7 +19,7 @@ import (
 // from the loop of its clock.
 type worker struct {
 	loop    clock.Clock
-	put     func(line []byte)
+	put     func(line []byte, patient bool)
 	post    func(func())         // calls a function in the loop
 	offset  func() time.Duration // to add to a time of the clock for the controller's
 	servers map[int]client.Transport
@@ -43,7 +43,7 @@ type sending struct {
 	chunks, last atomic.Int64 // chunks with tokens that were not reported, and when the last one came
 }
 
-func newWorker(c clock.Clock, put func([]byte)) *worker {
+func newWorker(c clock.Clock, put func([]byte, bool)) *worker {
 	return &worker{
 		loop: c, put: put, post: c.Post, offset: func() time.Duration { return 0 }, servers: map[int]client.Transport{},
 		makers: map[int]*prompt.Maker{}, flights: map[int64]*sending{}, strand: record.NewStrand(),
@@ -55,7 +55,7 @@ func (w *worker) say(m message) {
 	if err != nil { // no message of this package has a value that JSON lacks
 		panic(err)
 	}
-	w.put(raw)
+	w.put(raw, false)
 }
 
 // send takes an order.
@@ -109,8 +109,6 @@ func (x *sending) ended() {
 		return
 	}
 	delete(x.flights, x.id)
-	w := x.worker
-	w.report(x) // before its end
 	if x.order.Keep > 0 || x.order.Reply > 0 {
 		got := &client.Received{Said: x.answer.Said()}
 		got.Reply, got.Whole = x.answer.Reply()
@@ -125,7 +123,8 @@ func (x *sending) ended() {
 	if err != nil {
 		panic(err) // see say
 	}
-	x.put(append(strconv.AppendInt(nil, x.id, 10), append([]byte{' '}, line...)...))
+	raw := append(strconv.AppendInt(make([]byte, 0, len(line)+20), x.id, 10), ' ')
+	x.put(append(raw, line...), x.order.Patient)
 }
 
 // news returns the chunks that were not reported yet.
