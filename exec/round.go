@@ -156,8 +156,8 @@ func (rd *round) advance() {
 		lead := rd.lead()
 		switch step := rd.shapes.Next(rd.Clock.Now() + lead); step.Do {
 		case shape.Wait:
-			if step.At > 0 {
-				step.At = max(step.At-lead, 1)
+			if step.At > 0 && lead > 0 {
+				step.At = max((step.At - lead + together - 1).Truncate(together), 1)
 			}
 			rd.wake(step.At)
 			return
@@ -189,13 +189,17 @@ func (rd *round) advance() {
 }
 
 // lead is how long before its time a request is handed to the transport. The edges of units then come
-// earlier by as much, all of them alike.
+// earlier by as much, all of them alike up to the constant together.
 func (rd *round) lead() time.Duration {
 	if rd.target.Lead == nil || !shape.Of(rd.Case).Windowed {
 		return 0
 	}
-	return rd.target.Lead()
+	return rd.target.Lead() + together
 }
+
+// together is the time in which requests are handed on together that are due at times of their own, because
+// waking for each would cost more than handing it on.
+const together = 20 * time.Millisecond
 
 func (rd *round) cancel(turns []shape.Turn) {
 	ends := map[shape.Turn]bool{}

@@ -51,7 +51,7 @@ func (m *mail) put(line []byte, patient bool) {
 }
 
 // flushEach is how long a patient line waits. So one write, which costs more than the line, carries many.
-const flushEach = 20 * time.Millisecond
+const flushEach = 50 * time.Millisecond
 
 // bundling calls flush a while after a patient line was put. The zero value is ready.
 type bundling struct{ armed bool }
