@@ -224,8 +224,8 @@ func (w *joined) look() {
 	now := w.Clock.Now()
 	heard := time.Duration(w.heard.Load())
 	switch {
-	case now-heard > lostAfter:
-		w.ends(fmt.Errorf("nothing was heard from the controller for %v", lostAfter))
+	case now-heard > lostAfter-2*again: // so that it has ended within lostAfter
+		w.ends(fmt.Errorf("nothing was heard from the run for %v", (now - heard).Round(time.Second)))
 		return
 	case w.unlink == nil:
 		w.link()
