@@ -212,7 +212,7 @@ func TestStagedFailsClosed(t *testing.T) {
 		{"a look that was not planned", func(r *metric.Run) { r.Comparisons[0].Looks[0].Rounds = 2 }, "does not say at which of its planned looks"},
 		{"two rounds of one start", func(r *metric.Run) { r.Levels[0].Rounds[2].Leg.Start = 0 }, "rounds 1 and 3 had one start of the same server"},
 		{"an order that is gone", func(r *metric.Run) { r.Comparisons[0].Restart = "order" }, `restart = "order", which was removed`},
-		{"planned looks that go down", func(r *metric.Run) { slices.Reverse(r.Comparisons[0].Planned) }, "cannot tell"},
+		{"planned looks that go down", func(r *metric.Run) { slices.Reverse(r.Comparisons[0].Planned) }, "the planned looks of the record are not in order"},
 	} {
 		p, run, at := looksOf(t, duel{rounds: 12, perRound: 40, claims: []*plan.Claim{tolerate("ttft mean +5%")}}, nil)
 		at(3)

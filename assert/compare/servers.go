@@ -80,6 +80,8 @@ func (x *comparison) looked() string {
 		return `the run restarted its servers with restart = "order", which was removed. Judge it with the version that recorded it`
 	case len(x.record.Planned) > 0 && (x.look == nil || !slices.Contains(x.record.Planned, x.look.Rounds)):
 		return "the record does not say at which of its planned looks the comparison ended"
+	case !slices.IsSorted(x.record.Planned):
+		return "the planned looks of the record are not in order"
 	}
 	return ""
 }

@@ -56,7 +56,6 @@ type joined struct {
 	bundle  bundling
 	warming int // connections that are being opened, by servers
 	meets   []*message
-	own     []*client.HTTP
 	leaving bool // it was told to end
 	over    bool
 	err     error // why the worker ends before the run
