@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"context"
 	"bytes"
 	"fmt"
 	"strings"
@@ -44,7 +45,7 @@ func TestAnswersOfWorkers(t *testing.T) {
 	var got []*metric.Sample
 	for slot := range 4 {
 		s := known(slot, slot)
-		to.Send(t.Context(), &client.Request{API: "chat", Output: 8}, client.NewAnswer(&s, func(s *metric.Sample) { got = append(got, s) }))
+		to.Send(context.Background(), &client.Request{API: "chat", Output: 8}, client.NewAnswer(&s, func(s *metric.Sample) { got = append(got, s) }))
 	}
 	for name, slots := range map[string][]string{"a": {`"slot":0`, `"slot":2`}, "b": {`"slot":1`, `"slot":3`}} {
 		for _, slot := range slots {
