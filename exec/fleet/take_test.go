@@ -1,8 +1,8 @@
 package fleet
 
 import (
-	"context"
 	"bytes"
+	"context"
 	"fmt"
 	"strings"
 	"testing"
