@@ -22,7 +22,7 @@ func (r *runner) launch(s *plan.Server, found *metric.ServerRun) (t *Target, rea
 		})
 		ready = r.Clock.Now()
 	}
-	if r.yield == nil && r.Calibrate != nil && started(s) {
+	if r.yield == nil && r.Calibrate != nil && s.Started() { // other servers are ready at once
 		r.sideBySide(start, r.calibrate)
 	} else {
 		start()
@@ -45,10 +45,6 @@ func (t *Target) started(at, ready time.Duration) metric.Start {
 	s.At, s.Ready = at, ready
 	return s
 }
-
-// started reports whether tokgate starts the server's program, which takes long. Other servers are
-// ready at once.
-func started(s *plan.Server) bool { return s.Process != nil || s.Container != nil }
 
 func (r *runner) calibrate() {
 	measure := r.Calibrate

@@ -121,7 +121,7 @@ func (t *turns) startAll() bool {
 		return true
 	}
 	var strands []func()
-	if slices.ContainsFunc(sides, func(x *side) bool { return started(x.server) }) {
+	if slices.ContainsFunc(sides, func(x *side) bool { return x.server.Started() }) {
 		strands = append(strands, t.calibrate)
 	}
 	for _, x := range sides {

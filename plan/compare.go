@@ -259,7 +259,7 @@ func (s *Server) Declared() map[string]string {
 		set("user", c.User)
 		set("options", strings.Join(c.Options, " "))
 	}
-	if s.Simulator != nil && !s.Local() && s.Endpoint == nil {
+	if s.BuiltIn() {
 		set("profile", s.Simulator.Profile)
 	}
 	return out

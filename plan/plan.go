@@ -209,6 +209,12 @@ func (g *GPUs) String() string {
 // Local reports whether tokgate starts the server here, as a process or container.
 func (s *Server) Local() bool { return s.Process != nil || s.Container != nil }
 
+// Started reports whether tokgate starts the server, here or elsewhere.
+func (s *Server) Started() bool { return s.Local() }
+
+// BuiltIn reports whether the server under test is the built-in one.
+func (s *Server) BuiltIn() bool { return s.Simulator != nil && s.Endpoint == nil && !s.Started() }
+
 // GPUs returns which GPUs the plan gives to the server; nil if the plan does not say.
 func (s *Server) GPUs() *GPUs {
 	switch {

@@ -175,7 +175,7 @@ func untoldBy(p *plan.Plan, s *plan.Server, m metric.Def) string {
 			if s.Endpoint == nil || len(s.Endpoint.Replicas) < 2 {
 				return m.NoValue
 			}
-		case t.URL == "" && (starts(s) || s.Endpoint != nil) && !telemetry.Tells(s.Engine, m.Name):
+		case t.URL == "" && (s.Started() || s.Endpoint != nil) && !telemetry.Tells(s.Engine, m.Name):
 			return fmt.Sprintf("engine %q does not report it; the metrics of each engine are in docs/metrics.md", s.Engine)
 		}
 	case metric.Queried:
@@ -208,10 +208,10 @@ func untoldByGPUs(s *plan.Server) string {
 		return telemetryOff
 	case t.DCGM != "" || len(t.GPUs) > 0:
 		return ""
-	case !starts(s) && s.Endpoint == nil:
+	case s.BuiltIn():
 		return "the built-in server has no GPU"
-	case !starts(s):
-		return "tokgate does not start this server, so it does not know its GPUs: list them in telemetry { gpus = [0] }, or set dcgm_url"
+	case !s.Local():
+		return "tokgate does not start this server on this machine, so it does not know its GPUs: list them in telemetry { gpus = [0] }, or set dcgm_url"
 	}
 	if g := s.GPUs(); t.GPUs != nil || g != nil && !g.All && g.Count == 0 && len(g.IDs) == 0 {
 		return "it has no GPU"

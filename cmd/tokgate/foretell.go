@@ -104,7 +104,7 @@ func (b bill) of(x scenario, s *foretold) (a amount) {
 // startsOf adds the starts of a server, except those that take no time.
 func (b bill) startsOf(a *amount, s *foretold, part *progress.Work, share float64) {
 	server := b.p.Servers[slices.IndexFunc(b.p.Servers, func(s *plan.Server) bool { return s.Address() == part.Server })]
-	if !starts(server) && part.Took < time.Second {
+	if !server.Started() && part.Took < time.Second {
 		return
 	}
 	a.starts += int(math.Ceil(share*float64(part.Times) - 1e-9))

@@ -50,7 +50,7 @@ func needsOf(p *plan.Plan, last *lastRun) (n needs) {
 				files = load.Open.MaxInFlight
 			}
 		}
-		if builtIn(c.Server) {
+		if c.Server.BuiltIn() {
 			files *= 2 // the server is part of this process
 		}
 		if n.files = max(n.files, files); streams > n.streams || n.of == "" && files > 0 {
@@ -74,10 +74,6 @@ func needsOf(p *plan.Plan, last *lastRun) (n needs) {
 		n.cores++ // which sends and records
 	}
 	return n
-}
-
-func builtIn(s *plan.Server) bool {
-	return s.Simulator != nil && s.Endpoint == nil && s.Process == nil && s.Container == nil
 }
 
 func (n needs) String() string {

@@ -56,7 +56,7 @@ func unsimulated(p *plan.Plan) hcl.Diagnostics {
 			continue
 		}
 		if d := cannotSimulate(p, s); d != nil {
-			if s.Endpoint != nil || starts(s) {
+			if s.Endpoint != nil || s.Started() {
 				d.Severity = hcl.DiagWarning
 			}
 			diags = append(diags, d)

@@ -44,7 +44,7 @@ func startTimes(p *plan.Plan, last *lastRun) map[*plan.Server]startTime {
 			out[s] = startTime{took.later, took.first, "as long as the last ones" + took.coldFirst()}
 			continue
 		}
-		if !starts(s) {
+		if !s.Started() {
 			continue
 		}
 		if others == nil {
@@ -181,7 +181,7 @@ func startsOf(p *plan.Plan, known map[*plan.Server]startTime) string {
 	for _, s := range p.Servers {
 		t, ok := known[s]
 		times := exec.Starts(p, s)
-		if times == 0 || !starts(s) && t.took < time.Second {
+		if times == 0 || !s.Started() && t.took < time.Second {
 			continue
 		}
 		n, took = n+times, took+t.all(times)
@@ -208,5 +208,3 @@ func startsOf(p *plan.Plan, known map[*plan.Server]startTime) string {
 	}
 	return fmt.Sprintf("about %s in all: %s, each %s%s", roundTime(took), count(n, "start"), strings.Join(bases, ", or "), pulls)
 }
-
-func starts(s *plan.Server) bool { return s.Process != nil || s.Container != nil }

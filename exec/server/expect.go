@@ -40,7 +40,7 @@ func declared(s *plan.Server, found metric.Fingerprint, told client.Model) error
 
 // undeclared lists the facts that the server reports and that differ from the plan.
 func undeclared(s *plan.Server, found metric.Fingerprint, told client.Model) []string {
-	if s.Simulator != nil && !s.Local() && s.Endpoint == nil {
+	if s.BuiltIn() {
 		return nil // a simulator may replace any server, so nothing is compared
 	}
 	var wrong []string

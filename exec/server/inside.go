@@ -161,9 +161,9 @@ func (r *reached) gpuSource(w *telemetry.Watch, t plan.Telemetry) (stop func()) 
 			return telemetry.ParseDCGM(raw, gpus)
 		})
 		return page.Close
-	case t.GPUs == nil && r.server.Process == nil && r.server.Container == nil:
-		w.NoGPU = "the server was not started by tokgate, so its GPUs are not known: list them in telemetry { gpus = […] }"
-		if r.server.Endpoint == nil {
+	case t.GPUs == nil && !r.server.Local():
+		w.NoGPU = "the server was not started by tokgate on this machine, so its GPUs are not known: list them in telemetry { gpus = […] }"
+		if r.server.BuiltIn() {
 			w.NoGPU = "the built-in server has no GPU"
 		}
 		return stop

@@ -54,7 +54,7 @@ func (d *decoder) checkDrafts() {
 	for _, w := range d.out.Workloads {
 		for _, s := range w.Servers {
 			drafts := s.Drafts()
-			if drafts == "" && s.Endpoint == nil && !s.Local() && d.opts.Drafts != nil && d.opts.Drafts(s.Simulator.Profile) {
+			if drafts == "" && s.BuiltIn() && d.opts.Drafts != nil && d.opts.Drafts(s.Simulator.Profile) {
 				drafts = "by its profile"
 			}
 			if drafts == "" || w.Prompt.Dataset != nil {
