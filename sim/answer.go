@@ -53,9 +53,9 @@ func (a *answer) write(n int) {
 // rightly makes the answer right, if the request has a right answer and the model knows it. The
 // question may be one of tokgate's built-in tasks. Otherwise the right answer is the JSON or the
 // tool call that the request asks for. rightly returns false if it set no answer.
-func (a *answer) rightly(want *wanted, fx *effect) bool {
+func (a *answer) rightly(want *wanted, fx effect) bool {
 	reach := 1.0
-	if fx.halfContext {
+	if fx.is("half-context") {
 		reach = 0.5
 	}
 	if text, ok := answers.Solve(want.text, reach); ok {
@@ -76,15 +76,15 @@ func (a *answer) rightly(want *wanted, fx *effect) bool {
 
 // understood returns the key and the text of the prompt that the server answers, and the share of
 // the text that it reads. With some simulated faults it answers another prompt.
-func (fx *effect) understood(want *wanted) (key uint64, text string, share float64) {
+func (fx effect) understood(want *wanted) (key uint64, text string, share float64) {
 	key, text, share = want.key, want.text, 1
-	if fx.halfContext {
+	if fx.is("half-context") {
 		share = 0.5
 	}
-	if fx.other {
+	if fx.is("other-answer") {
 		key, text = key^0x07e2, ""
 	}
-	if fx.canned {
+	if fx.is("canned") {
 		key, text = 0, ""
 	}
 	return key, text, share
@@ -92,7 +92,7 @@ func (fx *effect) understood(want *wanted) (key uint64, text string, share float
 
 // greedily returns the words of the model's most likely answer to the prompt. A share of the
 // answers departs from it (see Parts).
-func (p *Profile) greedily(want *wanted, fx *effect) []string {
+func (p *Profile) greedily(want *wanted, fx effect) []string {
 	key, text, share := fx.understood(want)
 	n, parts, draw := p.NaturalOutput.length(rng(key)), 0, want.draw
 	if draw.next(); draw.float() < p.NaturalOutput.Parts {
@@ -101,35 +101,35 @@ func (p *Profile) greedily(want *wanted, fx *effect) []string {
 	return newLanguage(want.model, key, text, share).say(n, parts)
 }
 
-func (fx *effect) sampled(want *wanted, n int, draw rng) []string {
+func (fx effect) sampled(want *wanted, n int, draw rng) []string {
 	key, _, _ := fx.understood(want)
 	return newLanguage(want.model, key, "", 1).sample(n, draw)
 }
 
-func (fx *effect) onAnswer() bool {
-	return fx.circle || fx.garble || fx.swapOne > 0 || fx.wrongWord || fx.blank || fx.broken || fx.endless
+func (fx effect) onAnswer() bool {
+	return fx.is("circle", "garble", "swap-tokens", "wrong-word", "blank", "broken-character", "endless")
 }
 
-func (fx *effect) spoil(a *answer, limit int) {
-	if fx.blank {
+func (fx effect) spoil(a *answer, limit int) {
+	if fx.is("blank") {
 		a.written, a.call = []string{" "}, ""
 	}
-	if fx.garble {
+	if fx.is("garble") {
 		a.garble(limit)
 	}
-	if fx.swapOne > 0 {
-		a.swap(fx.swapOne)
+	if r := fx.of("swap-tokens"); r.Tokens > 0 {
+		a.swap(r.Tokens)
 	}
-	if fx.wrongWord {
+	if fx.is("wrong-word") {
 		a.replace(min(len(a.written), limit))
 	}
-	if fx.broken {
+	if fx.is("broken-character") {
 		a.written[min(len(a.written), limit)/2] = "\ufffd"
 	}
 	switch {
-	case fx.circle:
+	case fx.is("circle"):
 		a.repeat(limit)
-	case fx.endless:
+	case fx.is("endless"):
 		for i := uint64(0); len(a.written) < limit; i++ {
 			a.written = append(a.written, words[(uint64(a.seed)+i*7)%64])
 		}

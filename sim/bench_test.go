@@ -48,7 +48,7 @@ func BenchmarkServe(b *testing.B) {
 // allocate.
 func BenchmarkChunk(b *testing.B) {
 	s := must.Get(New(Options{Profile: plain()}))(b)
-	c := &chunker{server: s, w: discard{}, fx: new(effect), order: &order{Call: Call{chat: true, input: 1, reply: reply{output: 1, length: -1}}}, id: "chatcmpl-test"}
+	c := &chunker{server: s, w: discard{}, order: &order{Call: Call{chat: true, input: 1, reply: reply{output: 1, length: -1}}}, id: "chatcmpl-test"}
 	c.begin()
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {

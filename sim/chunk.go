@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -13,7 +14,7 @@ import (
 type chunker struct {
 	server  *Server
 	w       http.ResponseWriter
-	fx      *effect
+	fx      effect
 	order   *order
 	id      string
 	created int64
@@ -40,7 +41,7 @@ func (c *chunker) begin() {
 	}
 	c.head = c.identity(nil, object)
 	c.w.WriteHeader(http.StatusOK)
-	if !c.fx.lateHeaders {
+	if !c.fx.is("late-headers") {
 		c.err = c.flush()
 	}
 }
@@ -53,7 +54,7 @@ func (c *chunker) identity(b []byte, object string) []byte {
 	b = append(b, `","created":`...)
 	b = strconv.AppendInt(b, c.created, 10)
 	b = append(b, `,"model":`...)
-	return appendQuoted(b, cmp.Or(c.fx.model, c.server.model))
+	return appendQuoted(b, cmp.Or(c.fx.of("hostile-model").Text, c.server.model))
 }
 
 func (c *chunker) chunk(p *part) {
@@ -74,7 +75,7 @@ func (c *chunker) chunk(p *part) {
 	case chunkFinish:
 		c.start()
 		c.last(`"` + p.words + `"`)
-		if c.fx.usageInFinish && !c.fx.noUsage {
+		if c.fx.is("usage-in-finish") && !c.fx.is("no-usage") {
 			c.buf = append(c.buf, `,"usage":`...)
 			c.buf = c.usage.append(c.buf)
 		} else {
@@ -99,12 +100,9 @@ func (c *chunker) chunk(p *part) {
 
 func (c *chunker) tokens(from, to int) {
 	c.start()
-	if c.fx.padding > 0 && c.chunks == 0 {
+	if c.fx.is("big-event") && c.chunks == 0 {
 		c.buf = append(c.buf, `,"padding":"`...)
-		for range c.fx.padding {
-			c.buf = append(c.buf, 'x')
-		}
-		c.buf = append(c.buf, '"')
+		c.buf = append(append(c.buf, strings.Repeat("x", 2<<20)...), '"')
 	}
 	c.buf = append(c.buf, `,"choices":[{"index":0,`...)
 	switch {
@@ -125,12 +123,11 @@ func (c *chunker) tokens(from, to int) {
 		c.buf = append(c.buf, `}}]},"logprobs":null,"finish_reason":null}]`...)
 	default:
 		c.buf = append(c.buf, `"delta":{"`...)
-		if from < c.fx.keyTokens {
-			c.buf = append(c.buf, c.fx.key...)
-		} else {
-			c.buf = append(c.buf, "content"...)
+		key := "content"
+		if reasons := c.fx.reasons(); from < reasons.Tokens {
+			key = strings.ReplaceAll(reasons.Fault, "-", "_")
 		}
-		c.buf = append(c.buf, `":`...)
+		c.buf = append(append(c.buf, key...), `":`...)
 		c.text(from, to)
 		c.buf = append(c.buf, `},"logprobs":null,"finish_reason":null}]`...)
 	}
@@ -165,12 +162,12 @@ func (c *chunker) last(finish string) {
 
 func (c *chunker) failure() {
 	c.open()
-	if c.fx.errorLegacy {
+	if c.fx.is("error-event-legacy") {
 		c.buf = append(c.buf, `{"object":"error","message":`...)
-		c.buf = appendQuoted(c.buf, c.fx.message)
+		c.buf = appendQuoted(c.buf, c.fx.failure().Text)
 		c.buf = append(c.buf, `,"type":"InternalServerError","param":null,"code":500}`...)
 	} else {
-		c.buf = appendError(c.buf, http.StatusInternalServerError, "", c.fx.message)
+		c.buf = appendError(c.buf, http.StatusInternalServerError, "", c.fx.failure().Text)
 	}
 	c.close()
 }
@@ -178,12 +175,12 @@ func (c *chunker) failure() {
 func (c *chunker) running() {
 	o := c.order.StreamOptions
 	switch {
-	case c.fx.usageNull:
+	case c.fx.is("usage-null"):
 		c.buf = append(c.buf, `,"usage":null`...)
-	case c.fx.usageZero:
+	case c.fx.is("usage-zero"):
 		c.buf = append(c.buf, `,"usage":`...)
 		c.buf = Usage{}.append(c.buf)
-	case o != nil && o.ContinuousUsageStats && o.IncludeUsage && !c.fx.noUsage:
+	case o != nil && o.ContinuousUsageStats && o.IncludeUsage && !c.fx.is("no-usage"):
 		c.buf = append(c.buf, `,"usage":`...)
 		c.buf = c.usage.append(c.buf)
 	}
@@ -203,16 +200,16 @@ func (c *chunker) send() {
 // open begins an event of the stream. The method close ends and sends it.
 func (c *chunker) open() {
 	c.buf = c.buf[:0]
-	if c.fx.bom && c.events == 0 {
+	if c.fx.is("bom") && c.events == 0 {
 		c.buf = append(c.buf, "\ufeff"...)
 	}
-	if c.fx.comments {
+	if c.fx.is("comments") {
 		c.buf = append(c.buf, ": keep-alive"...)
 		c.newline()
 		c.newline()
 	}
 	c.buf = append(c.buf, "data:"...)
-	if !c.fx.noSpace {
+	if !c.fx.is("no-space") {
 		c.buf = append(c.buf, ' ')
 	}
 }
@@ -225,7 +222,7 @@ func (c *chunker) close() {
 }
 
 func (c *chunker) newline() {
-	if c.fx.crlf {
+	if c.fx.is("crlf") {
 		c.buf = append(c.buf, '\r')
 	}
 	c.buf = append(c.buf, '\n')
@@ -253,7 +250,7 @@ func (c *chunker) object() {
 		c.text(0, c.order.reply.output)
 	}
 	c.buf = append(c.buf, `,"logprobs":null,"finish_reason":`...)
-	if c.fx.noFinish {
+	if c.fx.is("no-finish") {
 		c.buf = append(c.buf, "null"...)
 	} else {
 		c.buf = appendQuoted(c.buf, c.order.reply.finish)
@@ -261,7 +258,7 @@ func (c *chunker) object() {
 	c.buf = append(c.buf, `,"stop_reason":null`...)
 	c.buf = appendLogprobs(c.buf, c.server.model, c.order.scored)
 	c.buf = append(c.buf, `}]`...)
-	if !c.fx.noUsage {
+	if !c.fx.is("no-usage") {
 		c.buf = append(c.buf, `,"usage":`...)
 		c.buf = c.usage.append(c.buf)
 	}

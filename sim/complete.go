@@ -69,8 +69,8 @@ func (s *Server) write(c *chunker, r *http.Request, call *Call) {
 				return
 			}
 		}
-		if c.fx.trickle > 0 && s.silent(call) {
-			for s.pause(r, c.fx.trickle) && c.err == nil {
+		if c.fx.is("trickle") && s.silent(call) {
+			for s.pause(r, ms(c.fx.of("trickle").DelayMS)) && c.err == nil {
 				c.write([]byte(":"))
 			}
 			panic(http.ErrAbortHandler)

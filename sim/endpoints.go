@@ -27,7 +27,7 @@ func (s *Server) serveModels(w http.ResponseWriter, r *http.Request) {
 		Parent      any    `json:"parent"`
 		MaxModelLen int    `json:"max_model_len"`
 	}
-	id := cmp.Or(effectOf(r).model, s.model)
+	id := cmp.Or(effectOf(r).of("hostile-model").Text, s.model)
 	writeJSON(w, struct {
 		Object string  `json:"object"`
 		Data   []model `json:"data"`

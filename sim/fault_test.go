@@ -8,6 +8,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -502,6 +505,32 @@ func rawRequest(t *testing.T, w *world) (io.Closer, io.Reader) {
 	return c, c
 }
 
+// The code asks for faults by their names: it knows those of the table, and no others.
+func TestNamesOfFaults(t *testing.T) {
+	var asked []string
+	call := regexp.MustCompile(`\.(?:is|of)\(("[^)]*")\)`)
+	for _, path := range must.Get(filepath.Glob("*.go"))(t) {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		for _, m := range call.FindAllStringSubmatch(string(must.Get(os.ReadFile(path))(t)), -1) {
+			for name := range strings.SplitSeq(m[1], ", ") {
+				asked = append(asked, strings.Trim(name, `"`))
+			}
+		}
+	}
+	asked = append(asked, "loading") // of the server, not of a request
+	var known []string
+	for _, f := range faults {
+		if f.status == 0 {
+			known = append(known, f.Name)
+		}
+	}
+	slices.Sort(asked)
+	slices.Sort(known)
+	must.Same(t, "names of faults", known, slices.Compact(asked))
+}
+
 func TestWhichRequestsAreHit(t *testing.T) {
 	hits := func(rule string, path string, n int) string {
 		t.Helper()
@@ -509,7 +538,7 @@ func TestWhichRequestsAreHit(t *testing.T) {
 		d := newDirector(Script{r}, 1)
 		var b strings.Builder
 		for range n {
-			b.WriteByte(".x"[min(1, d.next(path).status)])
+			b.WriteByte(".x"[min(1, len(d.next(path)))])
 		}
 		return b.String()
 	}

@@ -48,14 +48,14 @@ func TestLanguage(t *testing.T) {
 		}
 		// A sampled answer takes the second most likely word now and then, and rarely another. So it
 		// costs more than the most likely answer, but far less than a wrong one.
-		sample := (&effect{}).sampled(want, 64, rng(key))
+		sample := effect(nil).sampled(want, 64, rng(key))
 		if got := mean(own, sample); slices.Equal(sample, said) || got < 0.3 || got > 2 {
 			t.Errorf("a sampled answer costs %v nats a token", got)
 		}
-		if again := (&effect{}).sampled(want, 64, rng(key+1)); slices.Equal(sample, again) {
+		if again := effect(nil).sampled(want, 64, rng(key+1)); slices.Equal(sample, again) {
 			t.Error("two draws give the same answer")
 		}
-		if got := p.greedily(want, &effect{other: true}); slices.Equal(got, p.greedily(want, &effect{})) {
+		if got := p.greedily(want, effect{{Fault: "other-answer"}}); slices.Equal(got, p.greedily(want, nil)) {
 			t.Error("an answer to another prompt is the same")
 		}
 	}

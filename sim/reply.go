@@ -57,7 +57,7 @@ func (r *reply) reportedTokens(sent int) int {
 	return sent * r.claimed / r.output
 }
 
-func (p *Profile) reply(want wanted, hash rng, fx *effect) (reply, error) {
+func (p *Profile) reply(want wanted, hash rng, fx effect) (reply, error) {
 	room := p.MaxModelLen - want.input
 	if want.input < 1 {
 		return reply{}, refuse("prompt", "the prompt is empty")
@@ -85,25 +85,25 @@ func (p *Profile) reply(want wanted, hash rng, fx *effect) (reply, error) {
 	}
 
 	r := reply{output: limit, finish: "length", text: answer{seed: hash}, length: -1}
-	if fx.other {
+	if fx.is("other-answer") {
 		r.text.seed ^= 0x07e2
 	}
-	if fx.canned {
+	if fx.is("canned") {
 		r.text = answer{}
 	}
 	if !want.ignoreEOS {
 		p.natural(&r, &want, limit, room, fx)
 	}
-	if fx.overcount > 0 {
-		r.claimed, r.output = r.output, (r.output+fx.overcount-1)/fx.overcount
+	if times := fx.of("overcount").Tokens; times > 0 {
+		r.claimed, r.output = r.output, (r.output+times-1)/times
 	}
 	if len(want.stop) > 0 {
 		r.applyStop(want.stop)
 	}
-	if fx.stopAfter > 0 && fx.stopAfter < r.output {
-		r.output, r.finish = fx.stopAfter, "stop"
+	if n := fx.of("early-stop").Tokens; n > 0 && n < r.output {
+		r.output, r.finish = n, "stop"
 	}
-	if fx.toolCall && want.chat {
+	if fx.is("tool-call") && want.chat {
 		r.finish = "tool_calls"
 	}
 	return r, nil
@@ -111,9 +111,9 @@ func (p *Profile) reply(want wanted, hash rng, fx *effect) (reply, error) {
 
 // natural decides how long a natural answer is: the model ends it after at most limit tokens. A
 // fault may change that. room is the number of tokens that still fit into the context.
-func (p *Profile) natural(r *reply, want *wanted, limit, room int, fx *effect) {
+func (p *Profile) natural(r *reply, want *wanted, limit, room int, fx effect) {
 	n := max(want.min, p.NaturalOutput.length(r.text.seed))
-	if fx.endless {
+	if fx.is("endless") {
 		limit = room
 	}
 	_, formed := want.ask.Example()
@@ -121,8 +121,8 @@ func (p *Profile) natural(r *reply, want *wanted, limit, room int, fx *effect) {
 	case want.greedy && want.min == 0 && !formed:
 		r.text.written = p.greedily(want, fx)
 		n = len(r.text.written)
-	case want.min > 0 || fx.badSampler && !want.greedy:
-	case !fx.other && !fx.canned && r.text.rightly(want, fx):
+	case want.min > 0 || fx.is("bad-sampler") && !want.greedy:
+	case !fx.is("other-answer") && !fx.is("canned") && r.text.rightly(want, fx):
 		n = len(r.text.written)
 	default:
 		r.text.written = fx.sampled(want, n, r.text.seed)
@@ -133,7 +133,7 @@ func (p *Profile) natural(r *reply, want *wanted, limit, room int, fx *effect) {
 		n = len(r.text.written)
 	}
 	r.output = min(n, limit)
-	if r.finish = "stop"; n > limit || fx.endless || fx.circle {
+	if r.finish = "stop"; n > limit || fx.is("endless") || fx.is("circle") {
 		r.finish = "length"
 	}
 	if r.finish == "stop" && r.text.call != "" {
@@ -171,9 +171,9 @@ func (r *reply) applyStop(stops []string) {
 	}
 }
 
-func (r *reply) appendText(b []byte, from, to int, fx *effect) []byte {
-	if from == 0 && fx.text != "" {
-		quoted := appendQuoted(nil, fx.text)
+func (r *reply) appendText(b []byte, from, to int, fx effect) []byte {
+	if from == 0 && fx.is("hostile-text") {
+		quoted := appendQuoted(nil, fx.of("hostile-text").Text)
 		return append(b, quoted[1:len(quoted)-1]...)
 	}
 	begin := len(b)
@@ -186,8 +186,8 @@ func (r *reply) appendText(b []byte, from, to int, fx *effect) []byte {
 	return b
 }
 
-func (r *reply) calls(fx *effect) string {
-	if fx.toolCall {
+func (r *reply) calls(fx effect) string {
+	if fx.is("tool-call") {
 		return "lookup"
 	}
 	return r.text.call

@@ -122,13 +122,13 @@ type order struct {
 	scored []int // token ids of the prompt if the request asks for their log-probabilities; else nil
 }
 
-func (s *Server) read(w http.ResponseWriter, r *http.Request, chat bool, fx *effect) (*order, error) {
+func (s *Server) read(w http.ResponseWriter, r *http.Request, chat bool, fx effect) (*order, error) {
 	o := &order{Call: Call{chat: chat, fx: fx}}
 	src, err := readJSON(w, r, &o.body)
 	if err != nil {
 		return nil, err
 	}
-	if fx.strict {
+	if fx.is("reject-unknown") {
 		if err := onlyOpenAI(src); err != nil {
 			return nil, err
 		}
@@ -140,8 +140,8 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, chat bool, fx *eff
 	if err != nil {
 		return nil, err
 	}
-	if fx.truncate > 0 && len(ids) > fx.truncate {
-		ids = ids[:fx.truncate]
+	if n := fx.of("truncate-prompt").Tokens; n > 0 {
+		ids = ids[:min(n, len(ids))]
 	}
 	o.input = len(ids)
 	switch {

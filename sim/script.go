@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net/http"
 	"strconv"
 	"strings"
 	"sync"
@@ -116,7 +117,18 @@ func (r *Rule) validate() error {
 	return nil
 }
 
-func (r *Rule) delay(fallback time.Duration) time.Duration { return cmp.Or(ms(r.DelayMS), fallback) }
+// whole returns the rule with the defaults of its fault.
+func (r *Rule) whole() *Rule {
+	f, out := findFault(r.Fault), *r
+	out.Tokens, out.Text = cmp.Or(r.Tokens, f.tokens), cmp.Or(r.Text, f.text)
+	if out.DelayMS == 0 {
+		out.DelayMS = float64(f.delay) / float64(time.Millisecond)
+	}
+	if out.Text == "" && f.status != 0 {
+		out.Text = "scripted fault: " + http.StatusText(f.status)
+	}
+	return &out
+}
 
 func findFault(name string) *Fault {
 	for i := range faults {
@@ -147,7 +159,7 @@ func (d *director) loading() time.Duration {
 	var most time.Duration
 	for i := range d.rules {
 		if d.rules[i].Fault == "loading" {
-			most = max(most, d.rules[i].delay(time.Second))
+			most = max(most, ms(d.rules[i].whole().DelayMS))
 		}
 	}
 	return most
@@ -159,8 +171,7 @@ const (
 	pathCompletions = "/v1/completions"
 )
 
-func (d *director) next(path string) *effect {
-	fx := new(effect)
+func (d *director) next(path string) (fx effect) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for i := range d.rules {
@@ -176,7 +187,7 @@ func (d *director) next(path string) *effect {
 		case r.Every > 1 && (n-r.From)%r.Every != 0:
 		case r.Share > 0 && draw >= r.Share:
 		default:
-			findFault(r.Fault).apply(fx, r)
+			fx = append(fx, r.whole())
 		}
 	}
 	return fx

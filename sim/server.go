@@ -177,20 +177,20 @@ func (s *Server) now() time.Duration { return time.Since(s.origin) }
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fx := s.faults.next(r.URL.Path)
 	switch {
-	case fx.die:
+	case fx.is("die"):
 		go s.Close()
 		panic(http.ErrAbortHandler)
-	case fx.hang:
+	case fx.is("hang"):
 		s.pause(r, -1)
 		panic(http.ErrAbortHandler)
-	case fx.redirect && r.URL.Query().Get("redirected") == "":
+	case fx.is("redirect") && r.URL.Query().Get("redirected") == "":
 		http.Redirect(w, r, r.URL.Path+"?redirected=1", http.StatusTemporaryRedirect)
 		return
 	}
-	if fx.close {
+	if fx.is("conn-close") {
 		w.Header().Set("Connection", "close")
 	}
-	if fx.closeAfter {
+	if fx.is("close-after") {
 		if c, ok := r.Context().Value(connKey{}).(net.Conn); ok {
 			w.Header().Set("Keep-Alive", "timeout=5, max=100")
 			s.mu.Lock()
@@ -198,19 +198,19 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			s.mu.Unlock()
 		}
 	}
-	if fx.gzip {
+	if fx.is("gzip") {
 		var finish func()
 		w, finish = compress(w, r)
 		defer finish()
 	}
-	if fx.bytewise {
+	if fx.is("byte-by-byte") {
 		w = bytewise{w}
 	}
-	if fx.status != 0 {
-		if fx.status == http.StatusTooManyRequests {
+	if status, message := fx.status(); status != 0 {
+		if status == http.StatusTooManyRequests {
 			w.Header().Set("Retry-After", "1")
 		}
-		writeError(w, fx.status, "", fx.message)
+		writeError(w, status, "", message)
 		return
 	}
 	// The server requires the key only below /v1, as vLLM does.
@@ -224,11 +224,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 type effectKey struct{}
 
-func effectOf(r *http.Request) *effect {
-	if fx, ok := r.Context().Value(effectKey{}).(*effect); ok {
-		return fx
-	}
-	return new(effect)
+func effectOf(r *http.Request) effect {
+	fx, _ := r.Context().Value(effectKey{}).(effect)
+	return fx
 }
 
 // pause waits for the time d, or for ever if d is negative. It returns false if the client or the

@@ -121,7 +121,7 @@ type Call struct {
 	spoken bool            // the chunks carry text
 	whole  bool            // the answer is one object, not a stream
 	prefix func() []uint64 // hashes of the prompt with its answer, for the prefix cache; nil if it is not cached
-	fx     *effect
+	fx     effect
 	to     Listener
 	id     uint64
 	reply  reply
@@ -175,14 +175,15 @@ func (v *Virtual) Metrics(now time.Duration) ([]byte, error) {
 	if v.dead {
 		return nil, errors.New("connection refused")
 	}
-	switch fx := v.faults.next("/metrics"); {
-	case fx.die:
+	fx := v.faults.next("/metrics")
+	switch status, message := fx.status(); {
+	case fx.is("die"):
 		v.die(now)
 		return nil, errors.New("EOF")
-	case fx.hang:
+	case fx.is("hang"):
 		return nil, errors.New("no answer")
-	case fx.status != 0:
-		return nil, fmt.Errorf("HTTP %d: %s", fx.status, fx.message)
+	case status != 0:
+		return nil, fmt.Errorf("HTTP %d: %s", status, message)
 	}
 	return v.metrics.page(v.model, v.engine.State(now)), nil
 }
@@ -209,7 +210,7 @@ func (v *Virtual) Logprobs(a Ask, said string) []float64 {
 // Send delivers a request to the server. An immediate answer, such as an error, reaches the
 // listener before Send returns.
 func (v *Virtual) Send(at time.Duration, a Ask, to Listener) *Call {
-	c := &Call{chat: a.Chat, spoken: a.Spoken, to: to, input: a.Input, fx: new(effect)}
+	c := &Call{chat: a.Chat, spoken: a.Spoken, to: to, input: a.Input}
 	if v.dead {
 		v.end(c, at, Refused, "connection refused")
 		return c
@@ -219,15 +220,15 @@ func (v *Virtual) Send(at time.Duration, a Ask, to Listener) *Call {
 		path = pathChat
 	}
 	c.fx = v.faults.next(path)
-	switch fx := c.fx; {
-	case fx.die:
+	switch status, message := c.fx.status(); {
+	case c.fx.is("die"):
 		v.die(at)
 		v.end(c, at, Refused, "EOF")
-	case fx.hang:
+	case c.fx.is("hang"):
 		c.silent = true
 		v.enlist(c)
-	case fx.status != 0:
-		v.reject(c, at, fx.status, fx.message)
+	case status != 0:
+		v.reject(c, at, status, message)
 	case at < v.ready:
 		v.reject(c, at, http.StatusServiceUnavailable, "The model is loading.")
 	default:
@@ -246,14 +247,14 @@ func (v *Virtual) Send(at time.Duration, a Ask, to Listener) *Call {
 
 func (v *Virtual) read(c *Call, a *Ask) error {
 	fx := c.fx
-	if fx.strict && !a.Natural {
+	if fx.is("reject-unknown") && !a.Natural {
 		return &badRequest{http.StatusUnprocessableEntity, "ignore_eos", `Extra inputs are not permitted: "ignore_eos"`}
 	}
 	if a.Model != "" && a.Model != v.model {
 		return &badRequest{http.StatusNotFound, "model", "The model `" + a.Model + "` does not exist."}
 	}
-	if fx.truncate > 0 {
-		c.input = min(c.input, fx.truncate)
+	if n := fx.of("truncate-prompt").Tokens; n > 0 {
+		c.input = min(c.input, n)
 	}
 	want := wanted{chat: a.Chat, input: c.input, ignoreEOS: !a.Natural, stop: a.Stop}
 	want.text, want.greedy, want.model, want.key = a.Text, a.Greedy, v.model, a.Key
@@ -287,23 +288,23 @@ func (v *Virtual) read(c *Call, a *Ask) error {
 
 func (v *Virtual) begin(c *Call, at time.Duration) {
 	fx := c.fx
-	c.due, c.whole = at, c.whole || fx.notSSE
+	c.due, c.whole = at, c.whole || fx.is("not-sse")
 	if c.whole {
 		v.submit(c)
 		return
 	}
-	if !fx.lateHeaders || fx.empty {
+	if !fx.is("late-headers") || fx.is("empty-stream") {
 		v.head(c, at)
 	}
-	if fx.empty {
+	if fx.is("empty-stream") {
 		v.end(c, at, Ended, "")
 		return
 	}
-	if fx.earlyRole {
+	if fx.is("early-role") {
 		v.role(c, at)
 	}
-	if fx.late > 0 {
-		c.due += fx.late
+	if late := ms(fx.of("early-role", "late").DelayMS); late > 0 {
+		c.due += late
 		i, _ := slices.BinarySearchFunc(v.late, c.due, func(other *Call, due time.Duration) int {
 			if other.due <= due {
 				return -1
@@ -320,8 +321,8 @@ func (v *Virtual) begin(c *Call, at time.Duration) {
 // answer at once instead.
 func (v *Virtual) pass(c *Call, at time.Duration) {
 	seed := c.reply.text.seed
-	if !c.fx.replay || !v.known[seed] {
-		if c.fx.replay {
+	if !c.fx.is("replay") || !v.known[seed] {
+		if c.fx.is("replay") {
 			v.known[seed] = true
 		}
 		v.submit(c)
@@ -375,13 +376,13 @@ func (v *Virtual) leaves(now time.Duration, c *Call) {
 		v.drop(c)
 		return
 	}
-	if fx.ignoreAbort {
+	if fx.is("ignore-abort") {
 		c.over, c.silent = true, true // released with the last token
 		return
 	}
 	v.drop(c)
-	v.engine.Leak(fx.leakSlot, fx.leakTokens)
-	if fx.dieOnAbort {
+	v.engine.Leak(fx.is("leak-slot"), fx.of("leak-blocks").Tokens)
+	if fx.is("die-on-abort") {
 		v.die(now)
 	}
 }

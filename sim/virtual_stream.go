@@ -8,7 +8,7 @@ import (
 
 func (v *Virtual) emission(c *Call, e *Emission) {
 	at, fx := e.At, c.fx
-	if c.cached = e.Times.Cached; fx.cachedAll {
+	if c.cached = e.Times.Cached; fx.is("cached") {
 		c.cached = c.input
 	}
 	if c.whole {
@@ -55,7 +55,7 @@ func (v *Virtual) role(c *Call, at time.Duration) {
 func (v *Virtual) tokens(c *Call, at time.Duration, to int) {
 	reasoning := 0
 	if c.chat {
-		reasoning = c.fx.keyTokens
+		reasoning = c.fx.reasons().Tokens
 	}
 	if c.sent < reasoning && reasoning < to {
 		v.tokens(c, at, reasoning)
@@ -84,7 +84,7 @@ func (v *Virtual) tokens(c *Call, at time.Duration, to int) {
 // running returns the usage so far, for a chunk before the last one. It returns nil if a fault
 // hides the usage.
 func (v *Virtual) running(c *Call) *Usage {
-	if c.fx.usageNull || c.fx.usageZero || c.fx.noUsage {
+	if c.fx.is("usage-null", "usage-zero", "no-usage") {
 		return nil
 	}
 	return v.used(c)
@@ -97,18 +97,18 @@ func (v *Virtual) used(c *Call) *Usage {
 
 func (v *Virtual) finish(c *Call, at time.Duration) {
 	fx := c.fx
-	if fx.emptyDelta {
+	if fx.is("empty-delta") {
 		v.send(c, at, Chunk{kind: chunkEmpty, Usage: v.running(c)})
 	}
 	last := Chunk{kind: chunkFinish, Finish: c.reply.finish, Usage: v.running(c)}
-	if fx.usageInFinish && !fx.noUsage {
+	if fx.is("usage-in-finish") && !fx.is("no-usage") {
 		last.Usage = v.used(c)
 	}
 	v.send(c, at, last)
-	if !fx.usageInFinish && !fx.noUsage {
+	if !fx.is("usage-in-finish") && !fx.is("no-usage") {
 		v.send(c, at, Chunk{kind: chunkUsage, Usage: v.used(c)})
 	}
-	if !fx.noDone {
+	if !fx.is("no-done") {
 		v.send(c, at, Chunk{kind: chunkDone, Done: true})
 	}
 	v.end(c, at, Ended, "")
@@ -117,15 +117,15 @@ func (v *Virtual) finish(c *Call, at time.Duration) {
 func (v *Virtual) breakOff(c *Call, at time.Duration) {
 	fx := c.fx
 	switch {
-	case fx.errorEvent, fx.errorLegacy:
-		v.send(c, at, Chunk{kind: chunkError, Err: fx.message})
-		if !fx.noDone {
+	case fx.is("error-event", "error-event-legacy"):
+		v.send(c, at, Chunk{kind: chunkError, Err: fx.failure().Text})
+		if !fx.is("no-done") {
 			v.send(c, at, Chunk{kind: chunkDone, Done: true})
 		}
 		v.end(c, at, Ended, "")
-	case fx.cut:
+	case fx.is("cut"):
 		v.end(c, at, Broken, "unexpected EOF")
-	case fx.hold, fx.trickle > 0:
+	case fx.is("never-ends", "trickle"):
 		c.silent = true
 	default:
 		v.end(c, at, Ended, "")
@@ -135,11 +135,11 @@ func (v *Virtual) breakOff(c *Call, at time.Duration) {
 func (v *Virtual) object(c *Call, at time.Duration) {
 	fx := c.fx
 	switch {
-	case fx.errorEvent, fx.errorLegacy:
-		v.reject(c, at, http.StatusInternalServerError, fx.message)
-	case fx.hold, fx.trickle > 0:
+	case fx.is("error-event", "error-event-legacy"):
+		v.reject(c, at, http.StatusInternalServerError, fx.failure().Text)
+	case fx.is("never-ends", "trickle"):
 		c.silent = true
-	case fx.cut:
+	case fx.is("cut"):
 		v.end(c, at, Refused, "EOF")
 	default:
 		v.head(c, at)
