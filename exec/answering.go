@@ -141,9 +141,9 @@ func Asks(c *plan.Compare) (prompts, again int) {
 // readsLast reports whether the control must start once more to score the last answers. It must if
 // the number of rounds is odd and the comparison is judged once, because the candidate then runs last.
 func readsLast(g plan.Group, s *plan.Server) bool {
-	return len(g.Compares[0].Looks()) == 1 && g.Compares[0].Rounds%2 == 1 && !g.Compares[0].SideBySide && slices.ContainsFunc(g.Compares, func(c *plan.Compare) bool {
-		return c.Answers != nil && c.Control.Server == s
-	})
+	first := g.Compares[0]
+	return len(first.Looks()) == 1 && first.Rounds%2 == 1 && !first.SideBySide &&
+		slices.ContainsFunc(g.Compares, func(c *plan.Compare) bool { return c.Answers != nil && c.Control.Server == s })
 }
 
 // control reports whether server x is the control of a comparison that also compares answers.

@@ -159,6 +159,7 @@ func (rd *round) keep(f *flight, said client.Said) {
 	}
 	if s := f.sample; s.Completed() && s.Usage != nil && s.Usage.Output > s.Usage.Hidden && text != "" {
 		whole := !said.Cut && len(said.Calls) == 0
-		f.lot.kept.texts = append(f.lot.kept.texts, keptAnswer{rd.out.Index, f.nth, s.Usage.Output - s.Usage.Hidden, f.known.Row, text, whole})
+		claimed := s.Usage.Output - s.Usage.Hidden
+		f.lot.kept.texts = append(f.lot.kept.texts, keptAnswer{rd.out.Index, f.nth, claimed, f.known.Row, text, whole})
 	}
 }

@@ -54,5 +54,6 @@ func LeastLoad(p *plan.Plan, c Case) time.Duration {
 // not saturated.
 func Saturates(p *plan.Plan, c Case) bool {
 	legs, _ := Legs(p, c)
-	return c.Load.Kind == metric.OpenLoop && c.Level.Stage == nil && c.Level.Speedup == 0 && !c.Load.Open.Unsaturated && legs == 1 && !c.Workload.Prompt.Turns.Several()
+	return c.Load.Kind == metric.OpenLoop && !c.Load.Open.Unsaturated && legs == 1 &&
+		c.Level.Stage == nil && c.Level.Speedup == 0 && !c.Workload.Prompt.Turns.Several()
 }

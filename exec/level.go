@@ -59,7 +59,8 @@ func (s *series) reaches(at plan.Look, next []plan.Look) (on bool, lost error) {
 		if !s.affords(at) {
 			return false, nil
 		}
-		s.observe(metric.LevelStarted{Level: l, Due: max(at.Requests, s.measured()+s.requests(s.Case, at.Due)), Expected: s.expected(s.Case, at.Due)})
+		due := max(at.Requests, s.measured()+s.requests(s.Case, at.Due))
+		s.observe(metric.LevelStarted{Level: l, Due: due, Expected: s.expected(s.Case, at.Due)})
 	}
 	s.sheds, s.ahead = !at.Extends, planned(next)
 	ended, lost := s.play(at.Due)

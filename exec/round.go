@@ -29,18 +29,23 @@ type round struct {
 	walking
 	drawn
 	air
-	ready  ready
-	secret [8]byte                       // random; sessions are made of it
-	replay *replay                       // recorded traffic; nil if requests are generated
-	picked *picked                       // the answers that a control scores; nil: none
-	chats  map[*shape.Chat]client.Prompt // the prompts of the next turns
-	signs  signs                         // of a server that is gone
-	lost   error                         // the server is gone
-	early  bool                          // a look ended the level meanwhile
+	stock
+	picked *picked // the answers that a control scores; nil: none
+	signs  signs   // of a server that is gone
+	lost   error   // the server is gone
+	early  bool    // a look ended the level meanwhile
 	// inside reads the server's own metrics while the round runs; nil if they are not read.
 	inside *telemetry.Session
 	health healths
 	clocked
+}
+
+// stock is what the round's requests are made of.
+type stock struct {
+	ready  ready
+	secret [8]byte                       // random; sessions are made of it
+	replay *replay                       // recorded traffic; nil if requests are generated
+	chats  map[*shape.Chat]client.Prompt // the prompts of the next turns
 }
 
 // clocked is the limit of time of a leg.

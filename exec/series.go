@@ -315,12 +315,11 @@ func (s *series) shapeless(due []int) *round {
 	var secret [8]byte
 	_, _ = rand.Read(secret[:]) // never fails
 	return &round{
-		secret: secret,
+		stock:  stock{secret: secret, chats: map[*shape.Chat]client.Prompt{}},
 		runner: s.runner, target: s.target, Case: s.Case, level: l, picked: s.picked, signs: signsOf(l),
 		out:    &metric.Round{Index: i, Seed: seed(s.Load, i), Due: sum(due), Time: s.Level.RoundTime(), Leg: s.leg},
 		health: healths{map[int]func() metric.Health{}, map[int]metric.Health{}},
 		air:    air{flights: map[*flight]struct{}{}}, walking: walking{timers: map[time.Duration]func() bool{}},
-		chats: map[*shape.Chat]client.Prompt{},
 	}
 }
 

@@ -111,7 +111,8 @@ func (t *turns) failsForGood() bool {
 	for i, c := range t.group.Compares {
 		for _, x := range t.sides {
 			for k, l := range x.levels {
-				if x.server == c.Candidate && !t.decided[i] && x.cases[k].Workload.Exact() && t.judge(x.cases[k].Workload, l, Look{Planned: 1}).ForGood {
+				w := x.cases[k].Workload
+				if x.server == c.Candidate && !t.decided[i] && w.Exact() && t.judge(w, l, Look{Planned: 1}).ForGood {
 					return true
 				}
 			}

@@ -44,7 +44,9 @@ type turns struct {
 // takeTurns runs the compared cases of a group of servers in turns. It returns the order of the
 // servers. It also returns the cases of each server that are not compared.
 func (r *runner) takeTurns(g plan.Group, cases func(*plan.Server) []Case) (order []*plan.Server, rest map[*plan.Server][]Case) {
-	t := &turns{runner: r, group: g, restart: g.Compares[0].Restart, parallel: g.Compares[0].SideBySide, durations: map[*side]map[*plan.Workload]time.Duration{}}
+	first := g.Compares[0]
+	t := &turns{runner: r, group: g, restart: first.Restart, parallel: first.SideBySide,
+		durations: map[*side]map[*plan.Workload]time.Duration{}}
 	rest = map[*plan.Server][]Case{}
 	order = t.order()
 	for _, s := range order {
@@ -86,7 +88,8 @@ func (t *turns) compare() {
 	}
 	for _, c := range t.group.Compares {
 		t.records = append(t.records, &metric.Comparison{
-			Name: c.Name, Control: c.Control.Server.Address(), Candidate: c.Candidate.Address(), Restart: string(c.Restart), SideBySide: c.SideBySide,
+			Name: c.Name, Control: c.Control.Server.Address(), Candidate: c.Candidate.Address(),
+			Restart: string(c.Restart), SideBySide: c.SideBySide,
 		})
 	}
 	t.decided = make([]bool, len(t.records))

@@ -34,7 +34,8 @@ func (s *series) warmBy(a *asking) {
 	defer cancel()
 	open := 0
 	for group := range a.workload.Prompt.Prefixes() {
-		if !s.check() || s.unrecorded(ctx, a, PromptID{Level: s.level.Name, Phase: Warm, Order: group}, 1, func(*metric.Sample) { open-- }) != nil {
+		id := PromptID{Level: s.level.Name, Phase: Warm, Order: group}
+		if !s.check() || s.unrecorded(ctx, a, id, 1, func(*metric.Sample) { open-- }) != nil {
 			break // the round will meet the same problem and report it
 		}
 		open++

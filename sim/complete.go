@@ -21,7 +21,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, chat bool) {
 		return
 	}
 	number := s.ids.Add(1)
-	c := &chunker{server: s, w: w, fx: fx, order: o, id: s.answerID(r, number, chat), created: time.Now().Unix(), parts: parts{wake: make(chan struct{}, 1)}}
+	c := &chunker{server: s, w: w, fx: fx, order: o, id: s.answerID(r, number, chat), created: time.Now().Unix(),
+		parts: parts{wake: make(chan struct{}, 1)}}
 	if s.options.OnServed != nil {
 		c.served = Served{ID: c.id, Arrived: arrived}
 		defer func() { s.options.OnServed(c.served) }()

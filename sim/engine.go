@@ -78,22 +78,13 @@ type Engine struct {
 	hold    int       // number of tokens that must be made before the client sees them
 	maxSeqs int
 
-	began    time.Duration // start of the server, from which a drift counts; 0 on the engine's own clock
-	clock    time.Duration // end of the last finished step
-	stepping bool          // a step is running; the step ends at stepEnd
-	stepEnd  time.Duration
-	decodes  bool // the running step decodes
-	decoded  int  // number of decoding steps so far; counted only if the profile has stalls
-
-	front    time.Duration // time at which the serial front end is free for the next request
-	queue    queue
-	prefill  []*sequence
-	decode   []*sequence
-	jobs     map[uint64]*sequence
-	kv       int // tokens reserved
-	resident int // KV cache tokens in use by the decoding sequences
-	leaked   int // slots that are never freed
-	dropped  int // number of cancelled sequences that the lists prefill and decode still contain
+	began time.Duration // start of the server, from which a drift counts; 0 on the engine's own clock
+	clock time.Duration // end of the last finished step
+	step
+	front time.Duration // time at which the serial front end is free for the next request
+	queue queue
+	jobs  map[uint64]*sequence
+	admitted
 
 	out   []Emission
 	spent []*sequence // sequences that finished in the last Advance; their Times may still be read

@@ -46,3 +46,21 @@ func (q *queue) arrived(now time.Duration) int {
 	}
 	return n
 }
+
+// admitted is the sequences in the engine, and what they hold.
+type admitted struct {
+	prefill  []*sequence
+	decode   []*sequence
+	kv       int // tokens reserved
+	resident int // KV cache tokens in use by the decoding sequences
+	leaked   int // slots that are never freed
+	dropped  int // number of cancelled sequences that the lists prefill and decode still contain
+}
+
+// step is the step that the engine takes.
+type step struct {
+	stepping bool // one is running, until stepEnd
+	stepEnd  time.Duration
+	decodes  bool // it decodes
+	decoded  int  // number of decoding steps so far; counted only if the profile has stalls
+}

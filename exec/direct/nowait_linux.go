@@ -19,7 +19,8 @@ func readNow(fd int, b []byte) (int, error) {
 // peekNow reports whether bytes wait to be read, or the end of the connection. It takes none of them.
 func peekNow(fd int) bool {
 	var b [1]byte
-	_, _, errno := syscall.RawSyscall6(syscall.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(&b)), 1, syscall.MSG_PEEK|syscall.MSG_DONTWAIT, 0, 0)
+	_, _, errno := syscall.RawSyscall6(syscall.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(&b)), 1,
+		syscall.MSG_PEEK|syscall.MSG_DONTWAIT, 0, 0)
 	return errno != syscall.EAGAIN && errno != syscall.EINTR
 }
 
@@ -32,7 +33,8 @@ func writeNow(fd int, b []byte) (int, error) {
 
 // readyNow fills events with the descriptors that are ready, and does not wait.
 func readyNow(ep int, events []syscall.EpollEvent) (int, error) {
-	n, _, errno := syscall.RawSyscall6(syscall.SYS_EPOLL_PWAIT, uintptr(ep), uintptr(unsafe.Pointer(unsafe.SliceData(events))), uintptr(len(events)), 0, 0, 0)
+	n, _, errno := syscall.RawSyscall6(syscall.SYS_EPOLL_PWAIT, uintptr(ep), uintptr(unsafe.Pointer(unsafe.SliceData(events))),
+		uintptr(len(events)), 0, 0, 0)
 	return result(n, errno)
 }
 

@@ -284,7 +284,8 @@ func (l *line) rewatch() error {
 	l.by.lines.n++
 	l.by.lines.Unlock()
 	_, err := s.do("epoll_ctl", func() (int, error) {
-		return 0, syscall.EpollCtl(l.by.ep, syscall.EPOLL_CTL_ADD, s.fd, &syscall.EpollEvent{Events: syscall.EPOLLIN | syscall.EPOLLRDHUP, Fd: int32(s.fd)})
+		event := &syscall.EpollEvent{Events: syscall.EPOLLIN | syscall.EPOLLRDHUP, Fd: int32(s.fd)}
+		return 0, syscall.EpollCtl(l.by.ep, syscall.EPOLL_CTL_ADD, s.fd, event)
 	})
 	return err
 }

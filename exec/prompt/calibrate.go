@@ -106,8 +106,9 @@ func calibrate(ctx context.Context, o Options) (*Maker, error) {
 const attempts = 4
 
 // patient returns a counter that asks again if the function count fails. It does not ask again if
-// there is no tokenizer, if the server would refuse the question again, or if the context has ended. A busy server may accept only a few questions
-// at a time. If it refuses one, that question is repeated alone.
+// there is no tokenizer, if the server would refuse the question again, or if the context has ended.
+// A busy server may accept only a few questions at a time. If it refuses one, that question is
+// repeated alone.
 func patient(count Counter, asked string) Counter {
 	turn, slots := make(chan struct{}, 1), make(chan struct{}, mostAtOnce)
 	ask := func(ctx context.Context, p client.Prompt, takes int) (int, error) {
@@ -189,7 +190,8 @@ var separators = []string{" ", "\n", ", "}
 
 // calibrateText learns to make prompts of text. The function ids returns the token ids of bare
 // text; nil if the server cannot.
-func calibrateText(ctx context.Context, count Counter, ids func(context.Context, string) ([]int, error), e effort, salt uint64) (*Maker, error) {
+func calibrateText(ctx context.Context, count Counter, ids func(context.Context, string) ([]int, error), e effort,
+	salt uint64) (*Maker, error) {
 	var last error
 	for _, sep := range separators {
 		m := &Maker{salt: salt, sep: sep}

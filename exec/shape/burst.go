@@ -50,7 +50,9 @@ func newBurst(e Env) Shape {
 
 		Env: e, warm: newWarmup(&e, 0, n), measured: volley{phase: metric.Measured, n: due},
 		steps: queue{
-			{Do: Prepare, Prompts: []Prompts{{Phase: metric.Measured, N: due}, {Phase: metric.Left, N: len(left)}}, Connections: due + len(left)}, {Do: Begin}, {Do: Fresh},
+			{Do: Prepare, Connections: due + len(left),
+				Prompts: []Prompts{{Phase: metric.Measured, N: due}, {Phase: metric.Left, N: len(left)}}},
+			{Do: Begin}, {Do: Fresh},
 		},
 	}
 }

@@ -141,7 +141,8 @@ func newClosed(e Env, of cycle) *closed {
 	}
 	c.orders[metric.Warmup] = first
 	c.steps = queue{{Do: Prepare, Prompts: []Prompts{
-		{Phase: metric.Warmup, From: first, N: c.warmup}, {Phase: metric.Measured, N: c.requests(e.Each)}, {Phase: metric.Filler, N: c.slots},
+		{Phase: metric.Warmup, From: first, N: c.warmup}, {Phase: metric.Measured, N: c.requests(e.Each)},
+		{Phase: metric.Filler, N: c.slots},
 		{Phase: metric.Left, N: c.leave.of(e.due())},
 	}}, {Do: Begin}}
 	for i, share := range load.Split(c.warmup, c.slots) {

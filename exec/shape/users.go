@@ -40,7 +40,8 @@ func newUsers(e Env) Shape {
 	n := e.Case.Level.N
 	come := float64(n) / e.Load.People.RampUp.Seconds() // a second
 	return &users{
-		Env: e, begun: map[metric.Phase]int{}, seats: seats{}, due: make([]int, len(e.Parts)), leave: newLeaving(&e), waiting: map[int]Turn{},
+		Env: e, begun: map[metric.Phase]int{}, seats: seats{}, due: make([]int, len(e.Parts)),
+		leave: newLeaving(&e), waiting: map[int]Turn{},
 		steps: queue{
 			{
 				Do: Prepare, Prompts: []Prompts{{Phase: metric.Warmup, N: n}, {Phase: metric.Measured, N: n}},

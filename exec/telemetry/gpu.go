@@ -12,7 +12,7 @@ import (
 type card struct {
 	power, busy, memory, temperature, clock float64
 	energy                                  float64 // joules since some time
-	throttled, capped                       float64 // 1 if clocks are reduced, otherwise 0: throttled by heat or hardware, capped by a power limit
+	throttled, capped                       float64 // 1 if clocks are reduced by heat or hardware, or by a power limit; otherwise 0
 	ecc                                     float64 // uncorrectable errors since the driver was loaded
 	xid                                     float64 // number of the last Xid error; 0: none
 }

@@ -274,7 +274,8 @@ func (p *parsed) bucket(t *target, v float64) error {
 const maxBuckets = 1000
 
 func (p *parsed) reading() (*Reading, error) {
-	r := &Reading{Gauges: map[string]float64{}, Counters: map[string]float64{}, Histograms: map[string]metric.Histogram{}, None: map[string]string{}}
+	r := &Reading{Gauges: map[string]float64{}, Counters: map[string]float64{}, None: map[string]string{},
+		Histograms: map[string]metric.Histogram{}}
 	for ours, s := range p.scalars {
 		if math.Abs(s.value) > biggest {
 			r.None[ours] = fmt.Sprintf("the server reports %g, which is impossible", s.value)

@@ -86,7 +86,8 @@ func (r behind) whole(gauges map[string]metric.Gauge) metric.Replica {
 func (h history) told(of span) *metric.Telemetry {
 	t := &metric.Telemetry{
 		Reads: len(h.readings) + len(h.failed), Failed: len(h.failed),
-		Added: map[string]float64{}, Histograms: map[string]metric.Histogram{}, Gauges: map[string]metric.Gauge{}, Missing: map[string]string{},
+		Added: map[string]float64{}, Histograms: map[string]metric.Histogram{},
+		Gauges: map[string]metric.Gauge{}, Missing: map[string]string{},
 	}
 	if t.Restarted = h.wentBack(); t.Restarted {
 		// The page was of two servers in turn, or of one that was restarted. No figure on it is of the
@@ -362,7 +363,8 @@ func mostBlind(every time.Duration) time.Duration { return max(7*every/2, time.S
 
 // String lists the names in a reading, for messages and tests.
 func (r *Reading) String() string {
-	names := slices.Concat(slices.Collect(maps.Keys(r.Gauges)), slices.Collect(maps.Keys(r.Counters)), slices.Collect(maps.Keys(r.Histograms)))
+	names := slices.AppendSeq(slices.Collect(maps.Keys(r.Gauges)), maps.Keys(r.Counters))
+	names = slices.AppendSeq(names, maps.Keys(r.Histograms))
 	slices.Sort(names)
 	return strings.Join(names, " ")
 }

@@ -18,12 +18,13 @@ import (
 // narrow lists the packages whose lines and types are within the bounds below. A package that comes
 // within them is added here.
 var narrow = []string{
-	"answers", "assert", "assert/compare", "assert/nights", "assert/sample", "assert/stat", "assert/verdict",
-	"cmd/tokgate", "engine", "exec/clock", "exec/load", "exec/server/gpu", "exec/server/lease", "metric", "plan",
-	"plan/decode", "plan/demand", "plan/policy", "plan/starter", "plan/suggest", "record", "record/disk",
-	"record/history", "report", "report/chart", "report/formats", "report/github", "report/html", "report/inventory",
-	"report/markdown", "report/page", "report/progress", "report/terminal", "report/text", "search", "strength",
-	"traffic",
+	"answers", "assert", "assert/bisect", "assert/compare", "assert/nights", "assert/sample", "assert/stat",
+	"assert/verdict", "cmd/tokgate", "engine", "exec", "exec/clock", "exec/direct", "exec/fleet", "exec/load",
+	"exec/prompt", "exec/server/gpu", "exec/server/lease", "exec/shape", "exec/telemetry", "metric", "plan",
+	"plan/decode", "plan/demand", "plan/movein", "plan/policy", "plan/starter", "plan/suggest", "record",
+	"record/disk", "record/history", "report", "report/chart", "report/formats", "report/github", "report/html",
+	"report/inventory", "report/markdown", "report/page", "report/progress", "report/terminal", "report/text",
+	"search", "sim", "strength", "traffic",
 }
 
 const (
@@ -34,9 +35,10 @@ const (
 // tables lists files whose long lines are rows of a table.
 var tables = map[string]bool{"plan/decode/schema.go": true}
 
-// flat lists types that are one line of a recording, so their fields stand side by side. Grouped, each
+// flat lists types that are one line of a recording or a file that people write, so their fields stand side by side. Grouped, each
 // of the hundreds of literals of a request or a level would name the groups.
-var flat = map[string]bool{"metric/run.go Level": true, "metric/run.go Run": true, "metric/sample.go Sample": true}
+var flat = map[string]bool{"metric/run.go Level": true, "metric/run.go Run": true, "metric/sample.go Sample": true,
+	"sim/profile.go Profile": true}
 
 func TestNarrow(t *testing.T) {
 	for _, name := range narrow {

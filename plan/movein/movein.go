@@ -56,7 +56,7 @@ type Load struct {
 	Jitter  float64 // half the range of lengths as a share of the mean; 0 if all are equal
 	Natural bool    // answers end by themselves, at the latest after Output tokens
 
-	Prefix, Groups int    // tokens that the prompts of a group share, and the groups
+	shared
 	Dataset, Trace string // path of a file; "" if there is none
 
 	// Exactly one of these sets the load, unless there is a trace.
@@ -64,14 +64,21 @@ type Load struct {
 	Rates       []float64 // per second
 	Burst       int       // requests sent at once
 
-	Requests   []int   // by level, or one number for all; nil if Seconds is set, or for a default
-	Repeat     int     // how often the tool sends them; 0 for once
-	Seconds    float64 // length of a level
-	Arrivals   string  // "constant" or "gamma"; "" for Poisson
-	Burstiness float64
-	Warmup     int // requests that are not measured; 0 for tokgate's own choice
+	Requests []int   // by level, or one number for all; nil if Seconds is set, or for a default
+	Repeat   int     // how often the tool sends them; 0 for once
+	Seconds  float64 // length of a level
+	spread
+	Warmup int // requests that are not measured; 0 for tokgate's own choice
 
 	Request, Good []Pair
+}
+
+type shared struct{ Prefix, Groups int } // tokens that the prompts of a group share, and the groups
+
+// spread is how the arrivals of a rate are spread.
+type spread struct {
+	Arrivals   string // "constant" or "gamma"; "" for Poisson
+	Burstiness float64
 }
 
 // lose notes something that the plan cannot say.
