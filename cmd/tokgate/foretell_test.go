@@ -117,3 +117,27 @@ func TestForetellConversations(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// A rate of a minute comes after a saturation of a minute with 15 s of warm-up, and before one of at most
+// a minute with as much time to warm up. Without saturations it takes its minute.
+func TestForetellSaturations(t *testing.T) {
+	for _, tt := range []struct{ load, want string }{
+		{`rate = "4 req/s"`, "Price: 2m15s expected (at least 2m15s to pass, at most 4m15s)"},
+		{"rate = \"4 req/s\"\n    saturate = false", "Time: about 1m, by the durations that the plan sets"},
+	} {
+		tokgate(t, "plan", writePlan(t, fmt.Sprintf(`
+server "s" {
+  simulator {}
+}
+workload "w" {
+  input_tokens  = 256
+  output_tokens = 32
+  load {
+    %s
+    duration = "1m"
+  }
+  sla { e2e = "p95 < 1m" }
+}
+`, tt.load))).check(t, assert.ExitPass, tt.want)
+	}
+}

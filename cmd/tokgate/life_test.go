@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	osexec "os/exec"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -300,6 +302,28 @@ func TestPanic(t *testing.T) {
 	if code := program([]string{"version"}, Streams{Out: broken{}, Err: &said}); code != assert.ExitError || !strings.Contains(said.String(), "tokgate: it crashed, so there is no verdict: planted") {
 		t.Errorf("exit code %d, %q", code, said.String())
 	}
+}
+
+// What the runtime does not let a program recover from, here a mutex that is not locked, is a signal.
+func TestFatal(t *testing.T) {
+	if os.Getenv("TOKGATE_FATAL") != "" {
+		program([]string{"version"}, Streams{Out: fatal{}, Err: io.Discard})
+	}
+	cmd := osexec.Command(os.Args[0], "-test.run=^TestFatal$")
+	cmd.Env, cmd.Dir = append(os.Environ(), "TOKGATE_FATAL=1"), t.TempDir() // a core dump goes there
+	said, err := cmd.CombinedOutput()
+	exit, failed := errors.AsType[*osexec.ExitError](err)
+	must.Need(t, failed, "%v: %s", err, said)
+	if status, ok := exit.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGABRT || !bytes.Contains(said, []byte("unlock of unlocked mutex")) {
+		t.Errorf("%v: %s", exit, said)
+	}
+}
+
+type fatal struct{}
+
+func (fatal) Write([]byte) (int, error) {
+	new(sync.Mutex).Unlock()
+	return 0, nil
 }
 
 type broken struct{}

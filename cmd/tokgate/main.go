@@ -28,6 +28,9 @@ const leastFiles = 32
 // program calls Main in a real process. It also handles crashes and closed outputs. A crash never has
 // exit code 2, which would mean that the plan is wrong.
 func program(args []string, s Streams) (code int) {
+	if os.Getenv(supervisedName) == "" {
+		debug.SetTraceback("crash") // what nothing can recover from, such as no memory, ends by SIGABRT instead of 2
+	}
 	defer func() {
 		if crash := recover(); crash != nil {
 			fmt.Fprintf(s.Err, "tokgate: it crashed, so there is no verdict: %v\n\n%s\n  hint: this is a bug in tokgate: please report it with the lines above\n", crash, debug.Stack())
