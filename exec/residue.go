@@ -158,21 +158,23 @@ func (r *residual) count() int {
 	return len(sent) + r.aside - r.asides
 }
 
-// read takes one reading of the server's metrics. A value that cannot be read is missing.
+// read reads the server's metrics. A value that cannot be read is missing. A page that comes late, or not at
+// all, is asked for again, because one reading decides.
 func (r *residual) read(o *metric.Occupied) (c counted) {
-	ctx, cancel := context.WithCancel(r.flying)
-	defer cancel()
-	page, why, over := &telemetry.Reading{}, "the server's own metrics are not read", true
+	var page *telemetry.Reading
+	why := "the server's own metrics are not read"
 	if in := r.target.Inside; in != nil && in.Server != nil {
-		over, why = false, "the server's metrics page could not be read"
-		stop := r.Clock.Timer(r.Clock.Now()+edge, func() { over = true })
-		in.Server(ctx, func(p *telemetry.Reading, err error) {
-			if over = true; err == nil && p != nil {
-				page, why = p, "the server does not report it"
+		why = "the server's metrics page could not be read"
+		for range 3 {
+			if page = r.page(in); page != nil || !r.check() {
+				break
 			}
-		})
-		r.runUntil(func() bool { return over || !r.check() })
-		stop()
+		}
+	}
+	if page != nil {
+		why = "the server does not report it"
+	} else {
+		page = &telemetry.Reading{}
 	}
 	of := func(m map[string]float64, name string) metric.Value {
 		if v, ok := m[name]; ok {
@@ -189,4 +191,20 @@ func (r *residual) read(o *metric.Occupied) (c counted) {
 		c.answers = metric.Some(h.N())
 	}
 	return c
+}
+
+// page asks for the server's metrics page; nil if it does not come.
+func (r *residual) page(in *telemetry.Watch) (page *telemetry.Reading) {
+	ctx, cancel := context.WithCancel(r.flying)
+	defer cancel()
+	over := false
+	stop := r.Clock.Timer(r.Clock.Now()+edge, func() { over = true })
+	defer stop()
+	in.Server(ctx, func(p *telemetry.Reading, err error) {
+		if over = true; err == nil {
+			page = p
+		}
+	})
+	r.runUntil(func() bool { return over || !r.check() })
+	return page
 }

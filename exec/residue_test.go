@@ -1,6 +1,7 @@
 package exec_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -27,6 +28,7 @@ func TestResidue(t *testing.T) {
 		engine   string
 		burst    bool
 		page     func(of page, level int) page // changes what is reported after so many requests of the level
+		fails    func(reading int) bool        // whether a reading fails
 		why      string
 		after    metric.Occupied
 	}{
@@ -36,6 +38,8 @@ func TestResidue(t *testing.T) {
 		{name: "KV cache", page: func(p page, level int) page { p.gauges["kv_usage"] = float64(min(level, 5)) / 100; return p }, after: metric.Occupied{KV: metric.Some(0.05)}},
 		{name: "KV cache of an engine that counts cached blocks", engine: "llama.cpp",
 			page: func(p page, level int) page { p.gauges["kv_usage"] = float64(min(level, 5)) / 100; return p }, after: metric.Occupied{KV: metric.None("the engine counts cached blocks too")}},
+		{name: "a slot, where two of three readings fail", fails: func(reading int) bool { return reading%3 < 2 },
+			page: func(p page, level int) page { p.gauges["running"] += float64(min(level, 2)); return p }, after: metric.Occupied{Running: metric.Some(2)}},
 		{name: "no gauge", page: func(p page, _ int) page { delete(p.gauges, "running"); return p }, after: metric.Occupied{Running: metric.None("the server does not report it")}},
 		{name: "an idle endpoint", endpoint: true},
 		{name: "an endpoint that works for others", endpoint: true, page: func(p page, _ int) page { p.gauges["running"]++; return p }, why: "others use the server"},
@@ -51,7 +55,7 @@ func TestResidue(t *testing.T) {
 				if tt.endpoint {
 					p.Servers[0].Endpoint = &plan.Endpoint{}
 				}
-				level, before := 0, []string{}
+				level, readings, before := 0, 0, []string{}
 				b := newBench(t, c, p, func(_ int, r *client.Request) reply {
 					if strings.Contains(r.Prompt.Text, "Phase:measured") {
 						level++
@@ -63,6 +67,9 @@ func TestResidue(t *testing.T) {
 				b.target.Inside = &telemetry.Watch{Clock: c, Server: telemetry.Direct(func() (*telemetry.Reading, error) {
 					b.transport.mu.Lock()
 					defer b.transport.mu.Unlock()
+					if readings++; tt.fails != nil && tt.fails(readings-1) {
+						return nil, errors.New("planted")
+					}
 					is := page{map[string]float64{"running": float64(b.inFlight), "waiting": 0, "kv_usage": 0}, float64(len(b.requests))}
 					if tt.page != nil {
 						is = tt.page(is, level)
