@@ -69,6 +69,7 @@ func TestLongRedEarly(t *testing.T) {
 			}
 			lines[i] = fmt.Sprintf("| %s | e2e %s | %d of %d | %.0f s | %.0f s | %d of %d |\n", tt.name, tt.stat, runs, runs, took.Seconds(), healthy.Seconds(), red, runs)
 			t.Log(lines[i])
+			must.Hold(t, took <= 4*healthy, "a failing run takes %v, a healthy one %v", took, healthy)
 			must.Hold(t, red <= 1+runs/10, "%d of %d runs of a server at its limit failed", red, runs)
 		})
 	}

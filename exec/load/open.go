@@ -164,6 +164,7 @@ func standardGamma(rng *rand.Rand, shape float64) float64 {
 // most mostWarm mean durations of a request. Between these limits it ends when the backlog no
 // longer grows. The caller gives Steady the backlog at each arrival.
 type Steady struct {
+	grows        bool          // the backlog grows for ever, so nothing waits for its end
 	from, last   time.Duration // start of the current stretch; time of the last call
 	stretches    int           // complete stretches so far; each as long as a mean request
 	area, before float64       // this stretch: backlog summed over time; last stretch: mean backlog
@@ -178,8 +179,11 @@ const (
 	stillGrowing = 1.1
 )
 
-// NewSteady returns the state of a warm-up that begins at the time at.
-func NewSteady(at time.Duration) *Steady { return &Steady{from: at, last: at} }
+// NewSteady returns the state of a warm-up that begins at the time at. If the backlog is known to grow
+// for ever, the warm-up is as short as it may be: requests take longer and longer meanwhile.
+func NewSteady(at time.Duration, grows bool) *Steady {
+	return &Steady{from: at, last: at, grows: grows}
+}
 
 // Over reports whether the warm-up is over. The parameter mean is the mean duration of the requests
 // so far; 0 if no request has completed. The parameter inFlight is the number of requests in
@@ -195,7 +199,7 @@ func (s *Steady) Over(now, mean time.Duration, inFlight int) bool {
 	calm := s.stretches > 0 && level <= stillGrowing*s.before+1
 	s.from, s.area, s.before = now, 0, level
 	s.stretches++
-	return s.stretches >= leastWarm && calm || s.stretches >= mostWarm
+	return s.stretches >= leastWarm && (calm || s.grows) || s.stretches >= mostWarm
 }
 
 // Split divides total requests among rounds as evenly as possible. Larger numbers come first:

@@ -88,8 +88,8 @@ func TestScheduleDependsOnNothingElse(t *testing.T) {
 // A warm-up is judged in stretches, each as long as a mean request. Requests take 2 s, so the
 // stretches end at 2, 4 and 6 s. The warm-up may end only after three stretches.
 func TestSteady(t *testing.T) {
-	play := func(backlog func(second int) int, mean time.Duration) int {
-		s := load.NewSteady(0)
+	play := func(backlog func(second int) int, mean time.Duration, grows bool) int {
+		s := load.NewSteady(0, grows)
 		for i := 1; i <= 100; i++ {
 			if s.Over(time.Duration(i)*time.Second, mean, backlog(i)) {
 				return i
@@ -101,16 +101,18 @@ func TestSteady(t *testing.T) {
 		name    string
 		backlog func(int) int
 		mean    time.Duration
+		grows   bool
 		want    int
 	}{
-		{"at once", func(i int) int { return min(i, 2) }, 2 * time.Second, 6},
-		{"nothing completed", func(i int) int { return i }, 0, -1},
+		{"at once", func(i int) int { return min(i, 2) }, 2 * time.Second, false, 6},
+		{"nothing completed", func(i int) int { return i }, 0, false, -1},
 		// Until 10 s the backlog doubles every 2 s. The warm-up ends when the mean backlog of a
 		// stretch is at most 1.1 times that of the previous stretch, plus one request.
-		{"still growing", func(i int) int { return 4 << min(i/2, 5) }, 2 * time.Second, 14},
-		{"without end", func(i int) int { return i * i * i }, time.Second, 10},
+		{"still growing", func(i int) int { return 4 << min(i/2, 5) }, 2 * time.Second, false, 14},
+		{"without end", func(i int) int { return i * i * i }, time.Second, false, 10},
+		{"known to be without end", func(i int) int { return i * i * i }, time.Second, true, 3},
 	} {
-		got := play(tt.backlog, tt.mean)
+		got := play(tt.backlog, tt.mean, tt.grows)
 		must.Hold(t, got == tt.want, "%s: the warm-up took %d s, want %d", tt.name, got, tt.want)
 	}
 }

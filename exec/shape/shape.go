@@ -135,6 +135,8 @@ type Env struct {
 	Stages   []metric.Stage
 	Leg      bool // the units are a leg of a comparison
 	Probe    bool // the units are a probe of a capacity search
+	// Overloaded means that a saturation was slower than the rate all the time.
+	Overloaded bool
 }
 
 func (e *Env) due() int {

@@ -95,7 +95,7 @@ func (w *window) Next(now time.Duration) Step {
 	}
 	if w.begun == 0 {
 		w.begun, w.silence.looks = now, now
-		w.warm.steady = load.NewSteady(now)
+		w.warm.steady = load.NewSteady(now, w.Overloaded)
 		w.arrivals.begin(now)
 		if w.arrivals.has(metric.Warmup) == 0 {
 			w.measures()
