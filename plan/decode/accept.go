@@ -23,14 +23,9 @@ func (d *decoder) decodeAccepts() {
 	sc := scope{ctx: d.base, work: true}.child(map[string]cty.Value{"workload": values(d.workloads, workloadType)})
 	for _, blk := range d.blocks["accept"] {
 		name := blk.Labels[0]
-		if !d.checkName(name, blk.LabelRanges[0]) {
+		if !d.checkName(name, blk.LabelRanges[0]) || !d.isNew(blk, seen) {
 			continue
 		}
-		if first, ok := seen[name]; ok {
-			d.errorf(blk.LabelRanges[0], sumDuplicateName, "accept %q is already declared at %s.", name, first)
-			continue
-		}
-		seen[name] = blk.DefRange
 		b := d.open(acceptBlock, blk, sc, "accept."+name)
 		before := len(d.diags)
 		a := &plan.Accept{Accept: metric.Accept{Name: name}, Range: blk.DefRange}

@@ -15,11 +15,9 @@ func (d *decoder) decodeAsserts() {
 	seen := map[string]hcl.Range{}
 	for _, blk := range d.blocks["assert"] {
 		name := blk.Labels[0]
-		if first, ok := seen[name]; ok {
-			d.errorf(blk.LabelRanges[0], sumDuplicateName, "assert %q is already declared at %s.", name, first)
+		if !d.isNew(blk, seen) {
 			continue
 		}
-		seen[name] = blk.DefRange
 		b := d.open(assertBlock, blk, &scope{ctx: d.base}, "assert."+name)
 		a := &plan.Assert{Name: name, Condition: missing(b.rng), ErrorMessage: missing(b.rng), Context: d.base, Range: blk.DefRange}
 		if attr := b.attrs["condition"]; attr != nil {

@@ -17,11 +17,15 @@ type levelSet struct {
 	stray bool // whether the workload has an unknown name, which may be a misspelt load or capacity
 }
 
-func levelIndex(w *plan.Workload) levelSet {
+// levelsOf returns the levels that one of the workloads has.
+func levelsOf(workloads ...*plan.Workload) levelSet {
 	s := levelSet{have: map[string]bool{}}
-	for _, l := range w.Loads {
-		for _, level := range l.Levels {
-			if !s.have[level.Name] {
+	for _, w := range workloads {
+		for _, l := range w.Loads {
+			for _, level := range l.Levels {
+				if s.have[level.Name] {
+					continue
+				}
 				s.have[level.Name] = true
 				s.names = append(s.names, level.Name)
 				if level.Stage == nil {
@@ -83,15 +87,7 @@ func readAt(b *body, sla *plan.SLA, w *plan.Workload, levels levelSet) []string 
 // If the claim names workloads, each of them must have these levels. Otherwise one workload with
 // these levels is enough.
 func readClaimAt(b *body, c *plan.Claim) []string {
-	all := levelSet{have: map[string]bool{}}
-	for _, w := range c.Workloads {
-		for _, name := range levelIndex(w).names {
-			if !all.have[name] {
-				all.have[name] = true
-				all.names = append(all.names, name)
-			}
-		}
-	}
+	all := levelsOf(c.Workloads...)
 	if !b.given("at") {
 		if len(all.names) > 0 {
 			b.note("at", "every level", "")
@@ -104,7 +100,7 @@ func readClaimAt(b *body, c *plan.Claim) []string {
 		if !ok {
 			continue
 		}
-		lacks := slices.IndexFunc(c.Workloads, func(w *plan.Workload) bool { return !levelIndex(w).have[name] })
+		lacks := slices.IndexFunc(c.Workloads, func(w *plan.Workload) bool { return !levelsOf(w).have[name] })
 		switch {
 		case name == "capacity":
 			b.d.errorf(e.rng, sumUnknownLevel, "In a comparison, `at` lists levels only. Remove \"capacity\" from `at`, and write capacity = \"-15%%\" beside the other metrics.")
@@ -113,7 +109,7 @@ func readClaimAt(b *body, c *plan.Claim) []string {
 		case !all.have[name]:
 			b.d.unknownLevel(e.rng, name, all)
 		case lacks >= 0 && b.given("workloads"):
-			b.d.errorf(e.rng, sumUnknownLevel, "workload.%s has no level %q; it has %s.", c.Workloads[lacks].Address(), name, choices(levelIndex(c.Workloads[lacks]).names))
+			b.d.errorf(e.rng, sumUnknownLevel, "workload.%s has no level %q; it has %s.", c.Workloads[lacks].Address(), name, choices(levelsOf(c.Workloads[lacks]).names))
 		default:
 			out = append(out, name)
 		}

@@ -182,6 +182,17 @@ func (d *decoder) checkName(name string, rng hcl.Range) bool {
 	return false
 }
 
+// isNew refuses a second block with the same label.
+func (d *decoder) isNew(blk *hcl.Block, seen map[string]hcl.Range) bool {
+	name := blk.Labels[0]
+	if first, ok := seen[name]; ok {
+		d.errorf(blk.LabelRanges[0], sumDuplicateName, "%s %q is already declared at %s.", blk.Type, name, first)
+		return false
+	}
+	seen[name] = blk.DefRange
+	return true
+}
+
 func (b *body) unset(name string) bool {
 	attr := b.attrs[name]
 	if attr == nil {

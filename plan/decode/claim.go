@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -43,57 +42,27 @@ func readChanges(b *body, c *plan.Claim) []*plan.Change {
 		if !ok {
 			continue
 		}
-		seen := map[string]bool{}
-		for _, e := range b.list(attr.Name) {
-			if e.unknown() {
-				continue
-			}
-			if e.value.Type() == cty.Number {
-				b.d.errorf(e.rng, sumMissingUnit, "%s needs a sign and a unit: write %s.", attr.Name, exampleChange(def, c.Improve))
-				continue
-			}
-			text, ok := e.text()
-			if !ok {
-				continue
-			}
+		b.bounds(attr.Name, "a sign", exampleChange(def, c.Improve), func(text string) (string, func(hcl.Range), *problem) {
 			ch, p := parseChange(def, text, c.Improve)
-			if p != nil {
-				b.d.errorf(e.rng, p.summary, "%s", p.detail)
-				continue
-			}
-			if seen[ch.Stat.String()] {
-				b.d.errorf(e.rng, sumDuplicateBound, "%s has two bounds on %s. Keep the stricter one.", attr.Name, cmp.Or(ch.Stat.String(), "its value"))
-				continue
-			}
-			seen[ch.Stat.String()] = true
-			ch.Range = e.rng
-			if applies(b, c, &ch, e.rng) {
-				out = append(out, &ch)
-			}
-		}
+			return "on " + cmp.Or(ch.Stat.String(), "its value"), func(rng hcl.Range) {
+				if ch.Range = rng; b.applies(c, ch) {
+					out = append(out, &ch)
+				}
+			}, p
+		})
 	}
 	return out
 }
 
-func applies(b *body, c *plan.Claim, ch *plan.Change, rng hcl.Range) bool {
-	need := func(has func(*plan.Workload) bool, summary, format string) bool {
-		i := slices.IndexFunc(c.Workloads, func(w *plan.Workload) bool { return !has(w) })
-		some := slices.ContainsFunc(c.Workloads, has)
-		if i < 0 || some && !b.given("workloads") || len(c.Workloads) == 0 {
-			return true
+// applies reports whether the workloads of a claim have the metric: each of them, if the block names
+// them, and otherwise one.
+func (b *body) applies(c *plan.Claim, ch plan.Change) bool {
+	some := slices.ContainsFunc(c.Workloads, func(w *plan.Workload) bool { return lacks(w, ch.Metric) == nil })
+	for _, w := range c.Workloads {
+		if p := lacks(w, ch.Metric); p != nil && (!some || b.given("workloads")) {
+			b.d.errorf(ch.Range, p.summary, "%s", p.detail)
+			return false
 		}
-		b.d.errorf(rng, summary, format, c.Workloads[i].Address())
-		return false
-	}
-	switch ch.Metric.Name {
-	case "capacity":
-		return need(func(w *plan.Workload) bool { return w.Capacity != nil }, sumNoCapacity, "workload.%s has no capacity block, so tokgate does not measure its capacity. Add capacity { up_to = 64 }.")
-	case "goodput":
-		return need(func(w *plan.Workload) bool { return len(w.Good) > 0 }, sumNoGood, "goodput counts good requests, but workload.%s does not define them. Add a block such as good { ttft = \"< 2s\" }.")
-	case "accuracy":
-		return need(func(w *plan.Workload) bool { return w.Score != nil }, sumNoScore, "accuracy counts right answers, but workload.%s does not define them. Add a block such as score { match = \"number\" }.")
-	case "scaling_efficiency":
-		return need(func(w *plan.Workload) bool { return levelIndex(w).have["1"] }, sumNoLevelOne, "scaling_efficiency compares with the level concurrency = 1, but workload.%s does not have that level. Put 1 in the list, such as concurrency = [1, 8].")
 	}
 	return true
 }

@@ -33,14 +33,9 @@ func (d *decoder) decodeCompares() {
 	})
 	for _, blk := range d.blocks["compare"] {
 		name := blk.Labels[0]
-		if !d.checkName(name, blk.LabelRanges[0]) {
+		if !d.checkName(name, blk.LabelRanges[0]) || !d.isNew(blk, seen) {
 			continue
 		}
-		if first, ok := seen[name]; ok {
-			d.errorf(blk.LabelRanges[0], sumDuplicateName, "compare %q is already declared at %s.", name, first)
-			continue
-		}
-		seen[name] = blk.DefRange
 		d.expand(blk, sc, func(key string, _ bool, sc *scope) { d.decodeCompare(plan.Address(name, key), blk, sc) })
 	}
 	d.takeTurns()

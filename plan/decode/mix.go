@@ -145,7 +145,7 @@ func (d *decoder) isMix(w *plan.Workload) bool {
 // If the block names levels, the copy applies to these levels of the mix. Otherwise it applies to
 // all levels of the mix except stages.
 func (d *decoder) inMix(m *mixture, part *plan.Workload, sla *plan.SLA) {
-	own, levels := *sla, levelIndex(m.Workload)
+	own, levels := *sla, levelsOf(m.Workload)
 	names, given := d.at[sla]
 	own.At, own.AtCapacity = levels.alone, m.Capacity != nil && !given
 	if given {
@@ -204,15 +204,8 @@ func (d *decoder) shareOut(m *mixture) {
 
 // Every name in it must be a level of a mix that contains the workload.
 func (d *decoder) checkMixedAt(w *plan.Workload, mixes []*plan.Workload) {
-	all, searched := levelSet{have: map[string]bool{}}, false
-	for _, m := range mixes {
-		searched = searched || m.Capacity != nil
-		for _, name := range levelIndex(m).names {
-			if !all.have[name] {
-				all.have[name], all.names = true, append(all.names, name)
-			}
-		}
-	}
+	all := levelsOf(mixes...)
+	searched := slices.ContainsFunc(mixes, func(m *plan.Workload) bool { return m.Capacity != nil })
 	for _, sla := range w.SLAs {
 		for _, n := range d.at[sla] {
 			switch {

@@ -1,8 +1,10 @@
 package decode
 
 import (
+	"fmt"
 	"math"
 
+	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tokgate/tokgate/metric"
@@ -12,7 +14,7 @@ import (
 // readSLAs reads the sla blocks of a workload. On metrics without a threshold there, it adds the
 // thresholds of the preset.
 func readSLAs(b *body, w *plan.Workload, p *preset) {
-	levels := levelIndex(w)
+	levels := levelsOf(w)
 	levels.stray = b.stray
 	bounded := map[string][]*plan.SLA{}
 	for _, s := range b.children("sla") {
@@ -44,19 +46,8 @@ func readSLA(b *body, w *plan.Workload, levels levelSet) *plan.SLA {
 	}
 	for _, t := range sla.Thresholds {
 		b.d.betterHalf(t)
-		switch t.Metric.Name {
-		case "goodput":
-			if len(w.Good) == 0 {
-				b.d.errorf(t.Range, sumNoGood, "goodput counts good requests, but workload.%s does not define them. Add a block such as good { ttft = \"< 2s\" }.", w.Address())
-			}
-		case "accuracy":
-			if w.Score == nil {
-				b.d.errorf(t.Range, sumNoScore, `accuracy counts right answers, but workload.%s does not define them. Add a block such as score { match = "number" }.`, w.Address())
-			}
-		case "scaling_efficiency":
-			if !levels.have["1"] && !b.d.isLoadless(w) {
-				b.d.errorf(t.Range, sumNoLevelOne, "scaling_efficiency compares with the level concurrency = 1, but workload.%s does not have that level. Put 1 in the list, such as concurrency = [1, 8].", w.Address())
-			}
+		if p := lacks(w, t.Metric); p != nil && !(p.summary == sumNoLevelOne && b.d.isLoadless(w)) {
+			b.d.errorf(t.Range, p.summary, "%s", p.detail)
 		}
 	}
 	return sla
@@ -105,33 +96,56 @@ func readThresholds(b *body, good bool) []*plan.Threshold {
 			}
 			def.Unit = b.d.out.Prices.Unit(def.Unit)
 		}
-		seen := map[string]bool{}
-		for _, e := range b.list(attr.Name) {
-			if e.unknown() {
-				continue
-			}
-			if e.value.Type() == cty.Number {
-				b.d.errorf(e.rng, sumMissingUnit, "%s needs a comparison and a unit: write %s.", attr.Name, example(def, good))
-				continue
-			}
-			text, ok := e.text()
-			if !ok {
-				continue
-			}
+		b.bounds(attr.Name, "a comparison", example(def, good), func(text string) (string, func(hcl.Range), *problem) {
 			t, p := parseThreshold(def, text, good)
-			if p != nil {
-				b.d.errorf(e.rng, p.summary, "%s", p.detail)
-				continue
-			}
-			if key := string(t.Op) + " " + t.Stat.String(); seen[key] {
-				b.d.errorf(e.rng, sumDuplicateBound, "%s has two bounds with %s %s. Keep the stricter one.", attr.Name, t.Stat, t.Op)
-				continue
-			} else {
-				seen[key] = true
-			}
-			t.Range = e.rng
-			out = append(out, &t)
-		}
+			return fmt.Sprintf("with %s %s", t.Stat, t.Op), func(rng hcl.Range) {
+				t.Range = rng
+				out = append(out, &t)
+			}, p
+		})
 	}
 	return out
+}
+
+// bounds reads the bounds on one metric. The function read tells what a bound is on, and keeps it.
+func (b *body) bounds(name, needs, such string, read func(text string) (on string, keep func(hcl.Range), p *problem)) {
+	seen := map[string]bool{}
+	for _, e := range b.list(name) {
+		if e.unknown() {
+			continue
+		}
+		if e.value.Type() == cty.Number {
+			e.errorf(sumMissingUnit, "%s needs %s and a unit: write %s.", name, needs, such)
+			continue
+		}
+		text, ok := e.text()
+		if !ok {
+			continue
+		}
+		switch on, keep, p := read(text); {
+		case p != nil:
+			e.errorf(p.summary, "%s", p.detail)
+		case seen[on]:
+			e.errorf(sumDuplicateBound, "%s has two bounds %s. Keep the stricter one.", name, on)
+		default:
+			seen[on] = true
+			keep(e.rng)
+		}
+	}
+}
+
+// lacks says what a workload needs so that a metric has a value there; nil if it has it.
+func lacks(w *plan.Workload, def metric.Def) *problem {
+	lack := func(summary, format string) *problem { return problemf(summary, format, w.Address()) }
+	switch {
+	case def.Name == capacityDef.Name && w.Capacity == nil:
+		return lack(sumNoCapacity, "workload.%s has no capacity block, so tokgate does not measure its capacity. Add capacity { up_to = 64 }.")
+	case def.Name == "goodput" && len(w.Good) == 0:
+		return lack(sumNoGood, "goodput counts good requests, but workload.%s does not define them. Add a block such as good { ttft = \"< 2s\" }.")
+	case def.Name == "accuracy" && w.Score == nil:
+		return lack(sumNoScore, "accuracy counts right answers, but workload.%s does not define them. Add a block such as score { match = \"number\" }.")
+	case def.Name == "scaling_efficiency" && !levelsOf(w).have["1"]:
+		return lack(sumNoLevelOne, "scaling_efficiency compares with the level concurrency = 1, but workload.%s does not have that level. Put 1 in the list, such as concurrency = [1, 8].")
+	}
+	return nil
 }
