@@ -46,7 +46,7 @@ func (r *reached) openWatch(model string) (w *telemetry.Watch, done func()) {
 			asked()
 			page.Close()
 		}
-		w.Server = telemetry.Fetch(r.Clock, r.reading(page, path, &telemetry.Pages{Model: model}))
+		w.Server = telemetry.Fetch(r.Clock, r.reading(page, path, model))
 	}
 	stop := r.gpuSource(w, t)
 	return w, func() {
@@ -56,13 +56,13 @@ func (r *reached) openWatch(model string) (w *telemetry.Watch, done func()) {
 }
 
 // reading returns a function that reads a metrics page once.
-func (r *reached) reading(from *client.HTTP, path string, pages *telemetry.Pages) func(context.Context) (*telemetry.Reading, error) {
+func (r *reached) reading(from *client.HTTP, path, model string) func(context.Context) (*telemetry.Reading, error) {
 	return func(ctx context.Context) (*telemetry.Reading, error) {
 		raw, err := from.Text(ctx, path, telemetry.MaxPage)
 		if err != nil {
 			return nil, fmt.Errorf("its metrics could not be read: %w%s", err, r.pageHint(err))
 		}
-		reading, err := pages.Parse(raw)
+		reading, err := telemetry.ParsePage(raw, model)
 		if err != nil {
 			return nil, fmt.Errorf("its page of metrics could not be used: %w%s", err, r.pageHint(err))
 		}
@@ -73,9 +73,7 @@ func (r *reached) reading(from *client.HTTP, path string, pages *telemetry.Pages
 // pagesBehind returns the sources of readings of the replicas.
 func (r *reached) pagesBehind() (out []telemetry.Replica) {
 	for _, x := range r.replicas {
-		pages := &telemetry.Pages{Model: x.model}
-		read := r.reading(x.api, r.config.Engine.Pages.Metrics, pages)
-		source := telemetry.Fetch(r.Clock, read)
+		source := telemetry.Fetch(r.Clock, r.reading(x.api, r.config.Engine.Pages.Metrics, x.model))
 		out = append(out, telemetry.Replica{URL: x.url, Read: func(ctx context.Context, done func(*telemetry.Reading, error)) {
 			source(ctx, func(reading *telemetry.Reading, err error) {
 				if err == nil {

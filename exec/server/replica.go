@@ -142,7 +142,7 @@ func (r *reached) unchanged(ctx context.Context) error {
 			started, _ = clock.Await(ctx, r.Clock, x.api.StartTime)
 		}
 		if err == nil && x.counters != nil { // not every engine says when it was started
-			page := r.reading(x.api, r.config.Engine.Pages.Metrics, &telemetry.Pages{Model: x.model})
+			page := r.reading(x.api, r.config.Engine.Pages.Metrics, x.model)
 			if reading, err := clock.Await(ctx, r.Clock, page); err == nil {
 				x.compare(reading)
 			}

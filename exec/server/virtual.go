@@ -131,13 +131,12 @@ func (l *Virtual) openWatch(v *virtual, s *plan.Server, profile *sim.Profile) *t
 	}
 	v.server.KeepMetrics()
 	w.GPU = gpuOf(profile, v.Clock, v.server.State)
-	pages := &telemetry.Pages{Model: v.server.Model()}
 	w.Server = telemetry.Direct(func() (*telemetry.Reading, error) {
 		page, err := v.server.Metrics(v.Clock.Now())
 		if err != nil {
 			return nil, fmt.Errorf("its metrics could not be read: %s", text(err.Error()))
 		}
-		return pages.Parse(page)
+		return telemetry.ParsePage(page, v.server.Model())
 	})
 	return w
 }

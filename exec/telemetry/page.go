@@ -46,8 +46,8 @@ var rules = func() map[string][]rule {
 	return out
 }()
 
-// parsePage reads an engine's metrics page in Prometheus's text format. It also returns the page's
-// layout, its text without the values, which helps to read the next page.
+// ParsePage reads an engine's metrics page in Prometheus's text format. model is the one whose metrics
+// are read.
 //
 // A page may have series of several models, which differ in a label; see modelOf. Only the wanted
 // model counts; if the page does not name it, the page must have a single model. Ranks above 0
@@ -55,60 +55,80 @@ var rules = func() map[string][]rule {
 //
 // An error means that the page was cut off, that is, does not end with a line break, or that a needed
 // line cannot be read or occurs twice.
-func parsePage(page []byte, model string) (*Reading, layout, error) {
+func ParsePage(page []byte, model string) (*Reading, error) {
 	if len(page) == 0 {
-		return nil, layout{}, errors.New("the page is empty")
+		return nil, errors.New("the page is empty")
 	}
 	if page[len(page)-1] != '\n' {
-		return nil, layout{}, errors.New("the page was cut off")
+		return nil, errors.New("the page was cut off")
 	}
 	mine := namedOn(page, model)
-	p := parsed{seen: make(map[string]bool, bytes.Count(page, []byte{'\n'})/2), layout: layout{text: string(page)}}
+	p := parsed{seen: make(map[string]bool, bytes.Count(page, []byte{'\n'})/2)}
 	var other []byte // model that the lines name; nil if no line named one so far
 	for name, line := range series(page) {
-		p.at += len(name) + len(line)
 		wanted, ok := rules[string(name)] // does not allocate
-		var of []byte
-		if ok {
-			of = modelOf(line)
+		if !ok {
+			continue
 		}
-		if !ok || mine != "" && of != nil && string(of) != mine {
-			if !bytes.HasPrefix(name, []byte{'#'}) {
-				p.skip(line)
-			}
+		of := modelOf(line)
+		if mine != "" && of != nil && string(of) != mine {
 			continue
 		}
 		if of != nil && mine == "" && model != "" {
 			if other == nil {
 				other = of
 			} else if !bytes.Equal(of, other) {
-				return nil, layout{}, fmt.Errorf("the page has several models, but not %q", model)
+				return nil, fmt.Errorf("the page has several models, but not %q", model)
 			}
 		}
 		if err := p.line(string(name), line, wanted); err != nil {
-			return nil, layout{}, fmt.Errorf("%s: %w", name, err)
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	r, err := p.reading()
-	return r, p.layout, err
+	return p.reading()
+}
+
+// modelLabels are how labels that name a model begin: of vLLM, SGLang and TensorRT-LLM, and of Dynamo's
+// frontend.
+var modelLabels = [][]byte{[]byte(`model_name="`), []byte(`{model="`), []byte(`,model="`)}
+
+// modelOf returns the model that a line names, as it is escaped there; nil if it names none.
+func modelOf(line []byte) []byte {
+	for _, label := range modelLabels {
+		if i := bytes.Index(line, label); i >= 0 {
+			name := line[i+len(label):]
+			for end := 0; end < len(name) && name[end] != '\n'; end++ {
+				switch name[end] {
+				case '"':
+					return name[:end]
+				case '\\':
+					end++
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// namedOn returns a model's name as a page has it in a label, where Dynamo writes small letters; "" if
+// the page does not name the model.
+func namedOn(page []byte, model string) string {
+	for _, name := range []string{escapeLabel(model), strings.ToLower(escapeLabel(model))} {
+		for _, label := range modelLabels {
+			if name != "" && bytes.Contains(page, append(slices.Clone(label), name+`"`...)) {
+				return name
+			}
+		}
+	}
+	return ""
 }
 
 // parsed collects the values of a metrics page, by tokgate's names of the metrics.
 type parsed struct {
 	seen       map[string]bool // names with their labels
-	at         int             // index in the page at which the current line ends
-	layout     layout
-	labels     labels // labels of the line that is being read
+	labels     labels          // labels of the line that is being read
 	scalars    map[string]scalar
 	histograms map[string]*buckets
-}
-
-// target says where the value of a line is stored: under a metric of tokgate, by a rule.
-type target struct {
-	*rule
-	ours  string
-	bound string  // of a bucket
-	le    float64 // upper bound of the bucket; NaN if the line belongs to no bucket
 }
 
 type scalar struct {
@@ -164,108 +184,86 @@ func (p *parsed) line(name string, rest []byte, wanted []rule) error {
 	if err != nil {
 		return err
 	}
-	targets, err := p.targets(text, wanted)
-	if err != nil {
-		return err
-	}
-	p.layout.add(p.at, len(rest), true, targets)
-	return p.take(targets, v)
-}
-
-func (p *parsed) skip(rest []byte) {
-	if _, rest, err := cutLabels(rest); err == nil && bytes.IndexByte(rest, '"') < 0 {
-		p.layout.add(p.at, len(rest), false, nil)
-	}
-}
-
-// targets returns where the value of one line of metrics is stored. text is the line from its
-// labels on. wanted holds the rules for its name.
-func (p *parsed) targets(text []byte, wanted []rule) (out []target, err error) {
 	if p.labels, err = p.labels[:0].read(text); err != nil {
-		return nil, err
+		return err
 	}
 	for _, name := range []string{"tp_rank", "pp_rank"} {
 		if rank := p.labels.value(name); rank != "" && rank != "0" {
-			return nil, nil
+			return nil
 		}
 	}
 	for i := range wanted {
-		r := &wanted[i]
-		value := ""
-		if r.Label != "" {
-			if value = p.labels.value(r.Label); r.Value != "" && value != r.Value {
-				continue
-			}
-		}
-		t := target{rule: r, ours: r.Ours}
-		if position, found := strings.CutSuffix(t.ours, "[i]"); found {
-			i, err := strconv.Atoi(value)
-			if err != nil || i < 0 || i > 99 {
-				continue
-			}
-			t.ours = position + "[" + strconv.Itoa(i) + "]"
-		}
-		if r.part == "bucket" {
-			t.bound = p.labels.value("le")
-			if t.le, err = strconv.ParseFloat(t.bound, 64); err != nil {
-				t.le = math.NaN()
-			}
-		}
-		out = append(out, t)
-	}
-	return out, nil
-}
-
-func (p *parsed) take(targets []target, v float64) error {
-	for i := range targets {
-		if t := &targets[i]; t.Kind != engine.Buckets {
-			p.scalar(t, v)
-		} else if err := p.bucket(t, v); err != nil {
+		if err := p.take(&wanted[i], v); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (p *parsed) scalar(t *target, v float64) {
+// take stores the value of a line by a rule for its name.
+func (p *parsed) take(r *rule, v float64) error {
+	value, ours := "", r.Ours
+	if r.Label != "" {
+		if value = p.labels.value(r.Label); r.Value != "" && value != r.Value {
+			return nil
+		}
+	}
+	if position, found := strings.CutSuffix(ours, "[i]"); found {
+		i, err := strconv.Atoi(value)
+		if err != nil || i < 0 || i > 99 {
+			return nil
+		}
+		ours = position + "[" + strconv.Itoa(i) + "]"
+	}
+	if r.Kind == engine.Buckets {
+		return p.bucket(r, ours, v)
+	}
+	p.scalar(r, ours, v)
+	return nil
+}
+
+func (p *parsed) scalar(r *rule, ours string, v float64) {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return // the server has never set the gauge
 	}
 	if p.scalars == nil {
 		p.scalars = map[string]scalar{}
 	}
-	s, known := p.scalars[t.ours]
+	s, known := p.scalars[ours]
 	switch {
-	case !known || t.order < s.order:
-		s = scalar{t.order, t.Kind, v}
-	case t.order > s.order:
-	case t.Kind == engine.GaugeMost:
+	case !known || r.order < s.order:
+		s = scalar{r.order, r.Kind, v}
+	case r.order > s.order:
+	case r.Kind == engine.GaugeMost:
 		s.value = max(s.value, v)
 	default:
 		s.value += v
 	}
-	p.scalars[t.ours] = s
+	p.scalars[ours] = s
 }
 
-func (p *parsed) bucket(t *target, v float64) error {
+func (p *parsed) bucket(r *rule, ours string, v float64) error {
 	if p.histograms == nil {
 		p.histograms = map[string]*buckets{}
 	}
-	b := p.histograms[t.ours]
-	if b == nil || t.order < b.order {
-		b = &buckets{order: t.order}
-		p.histograms[t.ours] = b
+	b := p.histograms[ours]
+	if b == nil || r.order < b.order {
+		b = &buckets{order: r.order}
+		p.histograms[ours] = b
 	}
 	switch {
-	case t.order > b.order:
-	case t.part == "sum":
+	case r.order > b.order:
+	case r.part == "sum":
 		b.sum += v
-	case t.part == "count":
+	case r.part == "count":
 		b.count += v
-	case math.IsNaN(t.le):
-		return fmt.Errorf("%.40q is no bound", t.bound)
 	default:
-		b.add(t.le, v)
+		bound := p.labels.value("le")
+		le, err := strconv.ParseFloat(bound, 64)
+		if err != nil || math.IsNaN(le) {
+			return fmt.Errorf("%.40q is no bound", bound)
+		}
+		b.add(le, v)
 	}
 	return nil
 }

@@ -142,7 +142,7 @@ llamacpp:n_decode_total 12
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := must.Get(pageOf([]byte(tt.page), tt.model))(t)
+			got := must.Get(ParsePage([]byte(tt.page), tt.model))(t)
 			for _, m := range []*map[string]float64{&tt.want.Gauges, &tt.want.Counters} {
 				if *m == nil {
 					*m = map[string]float64{}
@@ -173,7 +173,7 @@ func TestParsePageRefuses(t *testing.T) {
 		{"a bucket without a bound", "vllm:request_queue_time_seconds_bucket{engine=\"0\"} 12\n", "is no bound"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := pageOf([]byte(tt.page), "")
+			got, err := ParsePage([]byte(tt.page), "")
 			must.Hold(t, err != nil && strings.Contains(err.Error(), tt.want), "got %v, error %v, want one with %q", got, err, tt.want)
 		})
 	}
@@ -206,7 +206,7 @@ func TestNames(t *testing.T) {
 		case engine.Buckets:
 			line = n.Name + "_count" + labels + " 3\n"
 		}
-		r, err := pageOf([]byte(line), "")
+		r, err := ParsePage([]byte(line), "")
 		if err != nil {
 			t.Errorf("%s: %v", n.Name, err)
 			continue
@@ -251,7 +251,7 @@ func FuzzParsePage(f *testing.F) {
 	f.Add("llamacpp:requests_processing{ } -0\n", "\\")
 	f.Fuzz(func(t *testing.T, page, model string) {
 		Labels([]byte(page), engine.Of("vllm").Labels)
-		r, err := pageOf([]byte(page), model)
+		r, err := ParsePage([]byte(page), model)
 		must.Need(t, (r == nil) != (err == nil), "reading %v and error %v", r, err)
 		if err != nil {
 			return
@@ -294,20 +294,58 @@ func TestPageOfOtherModels(t *testing.T) {
 		{dynamo("alias", 3), 3},
 		{dynamo("x", 3) + dynamo("y", 8), -1},
 	} {
-		r, err := pageOf([]byte(tt.page), "m")
+		r, err := ParsePage([]byte(tt.page), "m")
 		if tt.want < 0 {
 			must.Hold(t, err != nil && strings.Contains(err.Error(), `the page has several models, but not "m"`), "%q: %v, %v", tt.page, r, err)
 		} else if err != nil || r.Gauges["waiting"] != tt.want {
 			t.Errorf("%q: %v, %v", tt.page, r, err)
 		}
 	}
-	r, err := pageOf([]byte(dynamo("qwen/qwen3-8b", 3)+dynamo("x", 8)), "Qwen/Qwen3-8B")
+	r, err := ParsePage([]byte(dynamo("qwen/qwen3-8b", 3)+dynamo("x", 8)), "Qwen/Qwen3-8B")
 	must.Hold(t, err == nil && r.Gauges["waiting"] == 3, "a name in small letters: %v, %v", r, err)
-	_, err = pageOf([]byte("vllm:num_requests_waiting{model_name=\"cut} 1\n"), "m")
+	_, err = ParsePage([]byte("vllm:num_requests_waiting{model_name=\"cut} 1\n"), "m")
 	must.Hold(t, err != nil, "a label without an end was read")
 }
 
-func pageOf(page []byte, model string) (*Reading, error) {
-	r, _, err := parsePage(page, model)
-	return r, err
+// realistic returns a page of 1,500 lines. It is like a page of vLLM with two engines, with the
+// metrics of Python and of vLLM's HTTP server. tokgate reads a tenth of the page's lines.
+func realistic() []byte {
+	var b strings.Builder
+	b.WriteString(vllmPage)
+	lines := strings.Count(vllmPage, "\n")
+	for i := 0; lines < 1500; i++ {
+		for _, name := range []string{"time_to_first_token_seconds", "inter_token_latency_seconds", "e2e_request_latency_seconds", "iteration_tokens_total", "request_params_n"} {
+			fmt.Fprintf(&b, "vllm:%s_bucket{engine=\"%d\",le=\"%g\",model_name=\"Qwen/Qwen3.6-35B-A3B-FP8\"} %d.0\n", name, i%2, 0.001*float64(i+1), 37*i)
+			lines++
+		}
+		if i < 20 {
+			for engine := range 2 {
+				for _, name := range []string{"request_queue_time_seconds", "request_prefill_time_seconds", "request_decode_time_seconds"} {
+					fmt.Fprintf(&b, "vllm:%s_bucket{engine=\"%d\",le=\"%g\",model_name=\"m\"} %d.0\n", name, engine, 1000+float64(i), 1000*(i+1))
+					lines++
+				}
+			}
+		}
+		fmt.Fprintf(&b, "http_request_duration_seconds_bucket{handler=\"/v1/chat/completions\",le=\"%g\",method=\"POST\"} %d.0\n", 0.1*float64(i), i)
+		lines++
+	}
+	for _, name := range []string{"request_queue_time_seconds", "request_prefill_time_seconds", "request_decode_time_seconds"} {
+		fmt.Fprintf(&b, "vllm:%s_bucket{engine=\"2\",le=\"+Inf\",model_name=\"m\"} 1e6\n", name)
+	}
+	return []byte(b.String())
+}
+
+// BenchmarkParsePage reports which share of a processor core it takes to read a realistic page once
+// a second.
+func BenchmarkParsePage(b *testing.B) {
+	page := realistic()
+	if r, err := ParsePage(page, "m"); err != nil || len(r.Histograms) != 3 {
+		b.Fatal(r, err)
+	}
+	b.ReportAllocs()
+	b.SetBytes(int64(len(page)))
+	for b.Loop() {
+		must.Get(ParsePage(page, "m"))(b)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/1e9*100, "%core/(1/s)")
 }
