@@ -131,7 +131,7 @@ func (j *judge) limit(w *plan.Workload, recorded *metric.Capacity) limit {
 			p.Outcome = now
 		}
 		p.Binding, p.Values = v.result.Binding, v.values(w, *p)
-		if k := slices.IndexFunc(v.thresholds, func(t LookThreshold) bool { return t.Threshold == p.Binding }); k >= 0 {
+		if k := slices.IndexFunc(v.thresholds, func(t search.Margin) bool { return t.Threshold == p.Binding }); k >= 0 {
 			p.Shown, p.Note = v.thresholds[k].Shown, cmp.Or(p.Note, v.thresholds[k].Why)
 		}
 	}
@@ -200,7 +200,7 @@ type probe struct {
 	search.Probe
 	result     search.Result
 	invalid    string // why it cannot be judged; "" if it can
-	thresholds []LookThreshold
+	thresholds []search.Margin
 	verdicts   map[*plan.Workload][]Verdict
 	level      *metric.Level // nil if the record lacks it
 }
@@ -214,7 +214,7 @@ func (j *judge) visit(w *plan.Workload, c *metric.Capacity, p metric.CapacityPro
 	}
 	if p.Requests < 1 {
 		if out.level, out.result = whole, search.CutShort(p.N, whole); out.result.Outcome == search.Fail {
-			out.thresholds = []LookThreshold{{Margin: search.Margin{Threshold: out.result.Binding, Shown: metric.Format(metric.Ratio, 0)}}}
+			out.thresholds = []search.Margin{{Threshold: out.result.Binding, Shown: metric.Format(metric.Ratio, 0)}}
 		}
 		return out.recorded(p)
 	}
@@ -232,7 +232,7 @@ func (j *judge) visit(w *plan.Workload, c *metric.Capacity, p metric.CapacityPro
 		return out
 	}
 	l, problem := begun(whole, p.Requests)
-	seen := sight{LookVerdict: LookVerdict{Outcome: Error, Invalid: problem}}
+	seen := sight{Judgement: search.Invalid(problem, false)}
 	if problem == "" {
 		looks := probeLooks(whole, p)
 		seen = lookAt(w, l, j.promised.PriceOf(c.Server), boundAtCapacity,
@@ -241,8 +241,8 @@ func (j *judge) visit(w *plan.Workload, c *metric.Capacity, p metric.CapacityPro
 	} else {
 		l = whole
 	}
-	out.level, out.invalid, out.thresholds, out.verdicts = l, seen.Invalid, seen.Thresholds, seen.verdicts
-	out.result = seen.Judgement().Result(p.N, p.Requests, l)
+	out.level, out.invalid, out.thresholds, out.verdicts = l, seen.Invalid, seen.Margins, seen.verdicts
+	out.result = seen.Result(p.N, p.Requests, l)
 	return out.recorded(p)
 }
 

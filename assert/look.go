@@ -12,57 +12,6 @@ import (
 	"github.com/tokgate/tokgate/search"
 )
 
-// LookVerdict is the result of one look at a level.
-type LookVerdict struct {
-	// Outcome is the result of all thresholds that decide the look. It is Fail if one of them
-	// certainly fails, and Pass if all of them certainly hold. It is Error if Invalid is set. In
-	// all other cases, and without such a threshold, it is Inconclusive.
-	Outcome Outcome
-	// Invalid is the reason why the measurement cannot be judged; "" if it can be judged. Cause is
-	// the kind of that reason.
-	Invalid string
-	Cause   verdict.Cause
-	// Needs estimates how many more requests would decide an inconclusive outcome. 0 means unknown,
-	// and -1 means that no number of requests would decide it.
-	Needs int
-	// Follows is set if a saturation after the level may still certify its rate, and no threshold
-	// fails.
-	Follows bool
-	// ForGood is set if an exact threshold fails, and nothing that is still due could mend it.
-	ForGood bool
-	// Binding is the name of the threshold that decided the outcome. If several thresholds decided
-	// it, Binding is the one that is nearest to its limit.
-	Binding    string
-	Thresholds []LookThreshold // in the order of the plan
-}
-
-// Judgement returns the verdict as a capacity search takes it.
-func (v LookVerdict) Judgement() search.Judgement {
-	j := search.Judgement{
-		Outcome: search.Inconclusive, Invalid: v.Invalid, Needs: v.Needs, Follows: v.Follows, ForGood: v.ForGood, Binding: v.Binding,
-	}
-	switch {
-	case v.Cause == verdict.CauseGenerator:
-		j.Outcome = search.Saturated
-	case v.Outcome == Pass:
-		j.Outcome = search.Pass
-	case v.Outcome == Fail:
-		j.Outcome = search.Fail
-	}
-	for _, t := range v.Thresholds {
-		j.Margins = append(j.Margins, t.Margin)
-	}
-	return j
-}
-
-// LookThreshold is the result of one threshold at a look. The bounds of its margin have the confidence
-// of the look; one that is missing is as far from the limit as can be.
-type LookThreshold struct {
-	search.Margin
-	Outcome Outcome
-	Why     string // why a threshold is undecided, and what would decide it; "" if decided
-}
-
 // JudgeLook judges a level before its end, or a probe of a capacity search. It judges the first
 // at.Requests measured requests by start; 0 means all. All of them must have ended.
 //
@@ -73,17 +22,17 @@ type LookThreshold struct {
 // the capacity decide. A level is a probe if its field Probe is set, or if the workload has no such
 // level. Blocks that only warn never decide. The metric scaling_efficiency also needs level 1, so
 // only Judge judges it.
-func JudgeLook(p *plan.Plan, w *plan.Workload, l *metric.Level, at metric.Look) LookVerdict {
+func JudgeLook(p *plan.Plan, w *plan.Workload, l *metric.Level, at metric.Look) search.Judgement {
 	if p == nil || w == nil || l == nil {
-		return LookVerdict{Outcome: Error, Invalid: "there is nothing to judge"}
+		return search.Invalid("there is nothing to judge", false)
 	}
 	if l.Skipped != "" {
-		return LookVerdict{Outcome: Error, Cause: verdict.CauseNotRun, Invalid: "not run: " + verdict.OneLine(l.Skipped)}
+		return search.Invalid("not run: "+verdict.OneLine(l.Skipped), false)
 	}
 	looks := append(slices.Clone(l.Looks), at)
 	l, problem := begun(sample.Sound(l), at.Requests)
 	if problem != "" {
-		return LookVerdict{Outcome: Error, Invalid: problem}
+		return search.Invalid(problem, false)
 	}
 	binds, level := boundAt(l.Name), w.Fixed(l.Name)
 	if l.Probe != nil || level == nil {
@@ -96,7 +45,7 @@ func JudgeLook(p *plan.Plan, w *plan.Workload, l *metric.Level, at metric.Look) 
 				return dueAtProbe(w, x, l)
 			}
 			return dueIn(x.Portion(*level), l)
-		}).LookVerdict
+		}).Judgement
 }
 
 // dueAtProbe returns how many requests of the workload x a probe of the search over w has by its first
@@ -114,7 +63,7 @@ func dueAtProbe(w, x *plan.Workload, l *metric.Level) int {
 // The parameter due is the planned total number of requests, including those that were not sent
 // yet. If l belongs to a mix of workloads, mixed is the lifetime of a request of the whole mix.
 func look(w *plan.Workload, l *metric.Level, mixed float64, price metric.Price, binds func(*plan.SLA) bool, alpha float64,
-	due int) (LookVerdict, []Verdict) {
+	due int) (search.Judgement, []Verdict) {
 	s := subject{evidence: gather(l.InMemory()), workload: w, mixed: mixed, price: price, policy: w.Policy, alpha: alpha, due: due}
 	// Also judge thresholds that only warn. One of them may be success, and a mean passes only if
 	// success passes.
@@ -129,9 +78,9 @@ func look(w *plan.Workload, l *metric.Level, mixed float64, price metric.Price, 
 	load := Verdict{Kind: KindLoad}
 	s.load(&load, l.Kind, plan.Level{Name: l.Name, N: l.N, Rate: l.Rate, Requests: s.n}, pairs(list, verdicts))
 	if load.Outcome != Pass {
-		return LookVerdict{Outcome: Error, Cause: load.Cause, Invalid: load.Message}, verdicts
+		return search.Invalid(load.Message, load.Cause == verdict.CauseGenerator), verdicts
 	}
-	out := LookVerdict{Outcome: Pass}
+	out := search.Judgement{Outcome: Pass}
 	if len(verdicts) == 0 {
 		out.Outcome, out.Needs = Inconclusive, -1
 	}
@@ -142,10 +91,9 @@ func look(w *plan.Workload, l *metric.Level, mixed float64, price metric.Price, 
 				failed >= 0 {
 				continue // another threshold fails, and the generator is not the reason
 			}
-			return LookVerdict{Outcome: Error, Cause: v.Cause, Invalid: v.Message}, verdicts
+			return search.Invalid(v.Message, v.Cause == verdict.CauseGenerator), verdicts
 		}
-		t := distance(list[i].Threshold, v)
-		out.Thresholds = append(out.Thresholds, t)
+		out.Margins = append(out.Margins, distance(list[i].Threshold, v))
 		out.Outcome = max(out.Outcome, v.Outcome)
 		out.Follows = out.Follows || s.awaits(list[i].Threshold)
 		out.ForGood = out.ForGood || s.forGood(v, list[i].Threshold)
@@ -157,14 +105,14 @@ func look(w *plan.Workload, l *metric.Level, mixed float64, price metric.Price, 
 		}
 	}
 	out.Follows = out.Follows && out.Outcome != Fail
-	out.bind()
+	bind(&out)
 	return out, verdicts
 }
 
-// distance describes one threshold at a look, including how far the value is from the limit.
-func distance(t *plan.Threshold, v *Verdict) LookThreshold {
-	out := LookThreshold{Margin: search.Margin{Threshold: label(t), Shown: metric.Format(t.Metric.UnitOf(t.Stat), v.Value.V)},
-		Outcome: v.Outcome}
+// distance says how far the value of a threshold is from its limit at a look. The bounds have the
+// confidence of the look; one that is missing is as far from the limit as can be.
+func distance(t *plan.Threshold, v *Verdict) search.Margin {
+	out := search.Margin{Threshold: label(t), Shown: metric.Format(t.Metric.UnitOf(t.Stat), v.Value.V), Outcome: v.Outcome}
 	if v.Outcome == Inconclusive {
 		out.Why = strings.Join(append([]string{v.Needs}, v.NotesOf()...), "; ")
 	}
@@ -227,12 +175,12 @@ func isShare(th *plan.Threshold) bool {
 	return th.Metric.Name == "success" || th.Stat.IsShare()
 }
 
-// farthest is just below the largest distance from the limit that a LookThreshold records. A value
+// farthest is just below the largest distance from the limit that a margin records. A value
 // at a larger distance may be infinite, so it is not shown.
 const farthest = 4.999
 
 // probeValue returns a threshold's value and bounds. t has their distances from the limit.
-func probeValue(th *plan.Threshold, t LookThreshold) metric.ProbeValue {
+func probeValue(th *plan.Threshold, t search.Margin) metric.ProbeValue {
 	out := metric.ProbeValue{Threshold: t.Threshold, Outcome: t.Outcome}
 	upward := isShare(th) && th.Metric.Better != metric.LowerIsBetter || th.Op == plan.Greater || th.Op == plan.GreaterEqual
 	at := func(log float64) metric.Value {

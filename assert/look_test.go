@@ -1,7 +1,6 @@
 package assert
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -49,15 +47,15 @@ func TestJudgeLook(t *testing.T) {
 		{"in the round under way", running(12, flat(4)), 192, 1, "ttft", "p95 < 2s", Fail, "", "ttft p95", math.Log(2)},
 		// Only the first 100 of the 200 requests are judged, and slow requests start after them.
 		{"the first by start", running(20, func(r, _ int) float64 { return []float64{1, 9}[r/5] }), 100, 1, "ttft", "p95 < 2s", Pass, "", "ttft p95", math.Log(0.5)},
-		{"not ended", running(12, flat(1)), 193, 1, "ttft", "p95 < 2s", Error, "only 12 of the 13 requests of round 10 have ended", "", 0},
-		{"too few", running(20, flat(1)), 201, 1, "ttft", "p95 < 2s", Error, "the record holds only 200 of 201 requests", "", 0},
+		{"not ended", running(12, flat(1)), 193, 1, "ttft", "p95 < 2s", Inconclusive, "only 12 of the 13 requests of round 10 have ended", "", 0},
+		{"too few", running(20, flat(1)), 201, 1, "ttft", "p95 < 2s", Inconclusive, "the record holds only 200 of 201 requests", "", 0},
 		// The estimated speed of 50 tok/s is better than the limit of 10, so ln(10/50) is negative.
 		{"speed", running(20, flat(1)), 100, 1, "speed", "p5 > 10 tok/s", Pass, "", "speed p5", math.Log(0.2)},
 		// All 200 requests are good. With 4 in flight they count as 50 waves. They certify 94 %,
 		// because 0.94^50 = 0.045 is below the error of 0.05, but not 95 %: 0.95^50 is 0.077.
 		{"success", running(20, flat(1)), 200, 1, "success", "rate >= 94%", Pass, "", "success rate", -search.MaxLog},
 		{"success in few waves", running(20, flat(1)), 200, 1, "success", "rate >= 95%", Inconclusive, "", "success rate", -search.MaxLog},
-		{"nothing measured", running(20, flat(1)), 100, 1, "prefill_speed", "> 10 tok/s", Error, "no value", "", 0},
+		{"nothing measured", running(20, flat(1)), 100, 1, "prefill_speed", "> 10 tok/s", Inconclusive, "no value", "", 0},
 		{"a rate, of what went on until then", running(20, flat(1)), 100, 1, "throughput", "> 10 tok/s", Pass, "", "throughput", math.NaN()},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -69,7 +67,7 @@ func TestJudgeLook(t *testing.T) {
 			if c.invalid != "" {
 				return
 			}
-			got := v.Thresholds[0]
+			got := v.Margins[0]
 			if !math.IsNaN(c.log) && math.Abs(got.Log-c.log) > 1e-9 || got.Low > got.Log || got.High < got.Log || got.Shown == "" {
 				t.Errorf("%+v, want a distance of %v", got, c.log)
 			}
@@ -158,8 +156,8 @@ func TestJudgeLookBinds(t *testing.T) {
 	fails := &plan.SLA{At: []string{"4"}, Severity: plan.SeverityError, Thresholds: []*plan.Threshold{threshold("ttft", "mean < 1s")}}
 	w.SLAs[0].AtCapacity = true
 	w.SLAs = append(w.SLAs, fails)
-	names := func(v LookVerdict) (out []string) {
-		for _, t := range v.Thresholds {
+	names := func(v search.Judgement) (out []string) {
+		for _, t := range v.Margins {
 			out = append(out, t.Threshold)
 		}
 		return out
@@ -180,10 +178,10 @@ func TestJudgeLookBinds(t *testing.T) {
 	if v := JudgeLook(p, w, l, metric.Look{Requests: 0, Planned: 1}); v.Outcome != Inconclusive || v.Needs != -1 || v.Invalid != "" {
 		t.Errorf("nothing binds: %+v", v)
 	}
-	if v := JudgeLook(p, w, &metric.Level{Skipped: "budget"}, metric.Look{Requests: 0, Planned: 1}); v.Outcome != Error || v.Invalid == "" {
+	if v := JudgeLook(p, w, &metric.Level{Skipped: "budget"}, metric.Look{Requests: 0, Planned: 1}); v.Outcome != Inconclusive || v.Invalid == "" {
 		t.Errorf("a level that was not run: %+v", v)
 	}
-	if v := JudgeLook(nil, nil, nil, metric.Look{Requests: 0, Planned: 1}); v.Outcome != Error || v.Invalid == "" {
+	if v := JudgeLook(nil, nil, nil, metric.Look{Requests: 0, Planned: 1}); v.Outcome != Inconclusive || v.Invalid == "" {
 		t.Errorf("nothing: %+v", v)
 	}
 }
@@ -194,7 +192,7 @@ func TestJudgeLookInvalid(t *testing.T) {
 	l.Rounds[1].Samples[2].Usage.Output = 7
 	p, _ := gate(l, threshold("ttft", "p95 < 2s"))
 	v := JudgeLook(p, p.Workloads[0], l, metric.Look{Requests: 100, Planned: 1})
-	must.Hold(t, v.Outcome == Error && strings.Contains(v.Invalid, "output length"), "an answer that is too short: %+v", v)
+	must.Hold(t, v.Outcome == Inconclusive && strings.Contains(v.Invalid, "output length"), "an answer that is too short: %+v", v)
 	// The first 20 requests do not include the answer that is too short.
 	if v := JudgeLook(p, p.Workloads[0], l, metric.Look{Requests: 20, Planned: 1}); v.Invalid != "" {
 		t.Errorf("a later answer that is too short: %+v", v)
@@ -203,7 +201,7 @@ func TestJudgeLookInvalid(t *testing.T) {
 	l = running(12, func(int, int) float64 { return 5 })
 	last := l.Rounds[9]
 	last.Samples = slices.Delete(last.Samples, 3, 4)
-	if v := JudgeLook(p, p.Workloads[0], l, metric.Look{Requests: 190, Planned: 1}); v.Outcome != Error || !strings.Contains(v.Invalid, "has not ended") {
+	if v := JudgeLook(p, p.Workloads[0], l, metric.Look{Requests: 190, Planned: 1}); v.Outcome != Inconclusive || !strings.Contains(v.Invalid, "has not ended") {
 		t.Errorf("a request is under way: %+v", v)
 	}
 }
@@ -269,26 +267,9 @@ func TestJudgeLookIdle(t *testing.T) {
 	p, run := gate(shape{rounds: 5, perRound: 40}.level(), threshold("ttft", "p95 < 2s"))
 	// The level has 5 rounds of 40 requests, and idle rounds are not judged. With up to three idle
 	// rounds at least 80 requests remain, which is enough to pass.
-	for i, want := range []Outcome{Pass, Pass, Pass, Error, Error} {
+	for i, want := range []Outcome{Pass, Pass, Pass, search.Saturated, search.Saturated} {
 		run.Levels[0].Rounds[i].Busy = 0.8
 		v := JudgeLook(p, p.Workloads[0], run.Levels[0], metric.Look{Planned: 1})
-		must.Hold(t, v.Outcome == want && (want != Error || v.Cause == verdict.CauseGenerator), "in %d rounds: %v, cause %q: %s", i+1, v.Outcome, v.Cause, v.Invalid)
-	}
-}
-
-// The judgement of a search follows from the verdict of a look.
-func TestJudgement(t *testing.T) {
-	for _, tt := range []struct {
-		v    LookVerdict
-		want search.Outcome
-	}{
-		{LookVerdict{Outcome: Pass}, search.Pass},
-		{LookVerdict{Outcome: Fail}, search.Fail},
-		{LookVerdict{Outcome: Inconclusive}, search.Inconclusive},
-		{LookVerdict{Outcome: Error, Cause: verdict.CauseGenerator}, search.Saturated},
-		{LookVerdict{Outcome: Error, Invalid: "output tokens"}, search.Inconclusive},
-		{LookVerdict{}, search.Inconclusive}, // pending decides nothing
-	} {
-		must.Same(t, fmt.Sprintf("%v", tt.v), tt.want, tt.v.Judgement().Outcome)
+		must.Hold(t, v.Outcome == want && (v.Invalid != "") == (want == search.Saturated), "in %d rounds: %v: %s", i+1, v.Outcome, v.Invalid)
 	}
 }

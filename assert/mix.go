@@ -12,7 +12,7 @@ import (
 // sight holds the verdicts of one look at a level. A look judges the requests so far. For a mix,
 // sight also holds the verdicts of each part.
 type sight struct {
-	LookVerdict
+	search.Judgement
 	verdicts map[*plan.Workload][]Verdict
 }
 
@@ -25,14 +25,14 @@ func lookAt(w *plan.Workload, l *metric.Level, price metric.Price, binds func(*p
 		of, mixed := l, 0.0
 		if x.Of != nil {
 			if of = partAt(l, x); of == nil {
-				return sight{LookVerdict: LookVerdict{Outcome: Error, Invalid: "the record lacks workload." + x.Address()}}
+				return sight{Judgement: search.Invalid("the record lacks workload."+x.Address(), false)}
 			}
 			mixed = gather(l.InMemory()).lifetime()
 		}
 		v, verdicts := look(x, of, mixed, price, binds, alpha(x.Policy), due(x, of))
 		out.verdicts[x] = verdicts
 		if x.Of == nil && w.Mix == nil {
-			out.LookVerdict = v
+			out.Judgement = v
 			return out
 		}
 		out.add(x, v)
@@ -40,11 +40,11 @@ func lookAt(w *plan.Workload, l *metric.Level, price metric.Price, binds func(*p
 			return out
 		}
 	}
-	if len(out.Thresholds) == 0 {
+	if len(out.Margins) == 0 {
 		out.Outcome, out.Needs = Inconclusive, -1
 	}
 	out.Follows = out.Follows && out.Outcome != Fail
-	out.bind()
+	bind(&out.Judgement)
 	return out
 }
 
@@ -61,13 +61,13 @@ func partAt(l *metric.Level, part *plan.Workload) *metric.Level {
 
 // add merges the verdicts on a mix, or on one part of it, into o. Without a required threshold they
 // decide nothing.
-func (o *sight) add(w *plan.Workload, v LookVerdict) {
+func (o *sight) add(w *plan.Workload, v search.Judgement) {
 	part := ""
 	if w.Of != nil {
 		part = w.PartName() + ": "
 	}
 	if v.Invalid != "" {
-		o.LookVerdict = v
+		o.Judgement = v
 		o.Invalid = part + v.Invalid
 		return
 	}
@@ -75,13 +75,13 @@ func (o *sight) add(w *plan.Workload, v LookVerdict) {
 		o.Outcome = Pass
 	}
 	o.Follows, o.ForGood = o.Follows || v.Follows, o.ForGood || v.ForGood
-	for _, t := range v.Thresholds {
+	for _, t := range v.Margins {
 		t.Threshold = part + t.Threshold
-		o.Thresholds = append(o.Thresholds, t)
+		o.Margins = append(o.Margins, t)
 		o.Outcome = max(o.Outcome, t.Outcome)
 	}
 	switch {
-	case len(v.Thresholds) == 0 || v.Outcome != Inconclusive || o.Needs < 0:
+	case len(v.Margins) == 0 || v.Outcome != Inconclusive || o.Needs < 0:
 	case v.Needs < 0:
 		o.Needs = v.Needs
 	default:
@@ -91,9 +91,9 @@ func (o *sight) add(w *plan.Workload, v LookVerdict) {
 
 // bind sets Binding to the threshold that decided the level's outcome, such as "ttft p95". If
 // several decided it, bind takes the one nearest to its limit.
-func (v *LookVerdict) bind() {
+func bind(v *search.Judgement) {
 	nearest := -2.0 * search.MaxLog
-	for _, t := range v.Thresholds {
+	for _, t := range v.Margins {
 		near := t.Log
 		if t.Outcome == v.Outcome {
 			near += 3 * search.MaxLog

@@ -54,7 +54,7 @@ func (m *rateModel) search(seed int64, limit float64, budget time.Duration) sear
 		for _, t := range list {
 			v := judged.judge(t.Threshold)
 			x := distance(t.Threshold, &v)
-			r.Margins = append(r.Margins, x.Margin)
+			r.Margins = append(r.Margins, x)
 			switch v.Outcome {
 			case Pass:
 			case Fail:

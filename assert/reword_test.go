@@ -57,7 +57,7 @@ func judgeCorpus(t *testing.T) judgements {
 		}
 		for _, l := range r.Run.Levels {
 			look := assert.JudgeLook(r.Plan, r.Plan.Workloads[0], l, metric.Look{Planned: 2})
-			fmt.Fprintf(&d, "look: %v, cause %q, %d, %s\n", look.Outcome, look.Cause, look.Needs, look.Binding)
+			fmt.Fprintf(&d, "look: %v, %d, %s\n", look.Outcome, look.Needs, look.Binding)
 		}
 		var xml bytes.Buffer
 		must.Do(t, report.JUnit(&xml, report.New(r.Run, r.Plan, v, report.Meta{ExitCode: exit})))

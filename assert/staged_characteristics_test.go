@@ -199,7 +199,7 @@ func untilStop(p *plan.Plan, run *metric.Run) (Verdicts, int) {
 		for side, l := range run.Levels {
 			l.Rounds = whole[side][:n]
 		}
-		if JudgeComparison(p, block, run).Stop {
+		if _, stop := JudgeComparison(p, block, run); stop {
 			return Judge(p, run, Options{}), n
 		}
 	}

@@ -29,8 +29,8 @@ func looksOf(t *testing.T, d duel, change func(*plan.Plan, *metric.Run)) (p *pla
 			l.Rounds = whole[side][:n]
 		}
 		v := Judge(p, run, Options{})
-		if look := JudgeComparison(p, p.Compares[0], run); look.Stop != v.Comparisons[0].Stage.Stop {
-			t.Errorf("after %d rounds a run says stop %v, and judge says %v", n, look.Stop, v.Comparisons[0].Stage.Stop)
+		if _, stop := JudgeComparison(p, p.Compares[0], run); stop != v.Comparisons[0].Stage.Stop {
+			t.Errorf("after %d rounds a run says stop %v, and judge says %v", n, stop, v.Comparisons[0].Stage.Stop)
 		}
 		return v
 	}

@@ -22,9 +22,6 @@ func (s *subject) thresholds(list []required) []Verdict {
 		if t.Accept != nil {
 			accepted(&v, t.Threshold, s.judge(t.Own).Outcome)
 		}
-		if v.Outcome == Fail && s.due > s.n && reversible(t.Threshold, v, s.due) {
-			v.Outcome, v.More = Inconclusive, s.due-s.n
-		}
 		if why := t.why(); why != "" && (v.Outcome != Pass || t.Stat.Kind != metric.Implied) {
 			v.Note(why)
 		} else if v.Outcome == Fail && t.Metric.Source != metric.Starts {
@@ -74,20 +71,6 @@ func (s *subject) drafted() bool {
 	}
 	return slices.ContainsFunc(s.workload.Servers,
 		func(of *plan.Server) bool { return of.Address() == s.level.Server && of.Drafts() != "" })
-}
-
-// reversible reports whether a threshold that fails now could still pass. It assumes that all later
-// requests of the level are good.
-func reversible(t *plan.Threshold, v Verdict, due int) bool {
-	switch t.Stat.Kind {
-	case metric.Observed:
-		return sample.Meets((float64(due)-v.Over)/float64(due), t.Op, t.Limit)
-	case metric.Min:
-		return !sample.Upward(t.Op)
-	case metric.Max:
-		return sample.Upward(t.Op)
-	}
-	return false
 }
 
 // judge judges one threshold. The caller must set the names in the verdict.

@@ -25,13 +25,7 @@ func (r *runner) judge(w *plan.Workload, l *metric.Level, look Look) (j Judgemen
 	return j
 }
 
-// JudgeComparison is a function that judges a comparison at a look. The
-// argument run holds the rounds that both servers have completed, and says which look this is.
-type JudgeComparison func(c *plan.Compare, run *metric.Run) ComparisonJudgement
-
-// ComparisonJudgement is the verdict on a comparison at one look.
-type ComparisonJudgement struct {
-	// Stop means that the comparison is decided, or that no further round is worth its cost.
-	Stop    bool
-	Outcome metric.Outcome
-}
+// JudgeComparison is a function that judges a comparison at a look. The argument run holds the rounds
+// that both servers have completed, and says which look this is. stop means that the comparison is
+// decided, or that no further round is worth its cost.
+type JudgeComparison func(c *plan.Compare, run *metric.Run) (outcome metric.Outcome, stop bool)

@@ -295,7 +295,7 @@ func TestMixCapacityOverATrace(t *testing.T) {
 // judge returns the judge of a run, as the command tokgate builds it.
 func judge(p *plan.Plan) exec.Judge {
 	return func(w *plan.Workload, l *metric.Level, at exec.Look) exec.Judgement {
-		return assert.JudgeLook(p, w, l, at).Judgement()
+		return assert.JudgeLook(p, w, l, at)
 	}
 }
 

@@ -187,9 +187,9 @@ func (t *turns) look() (all bool) {
 		rec.Answers = t.answering.pairs(c)
 		t.decided[i] = last
 		if len(t.looks) > 1 {
-			j := t.JudgeComparison(c, t.seen())
-			rec.Looks[len(rec.Looks)-1].Outcome = j.Outcome
-			t.decided[i] = last || j.Stop
+			outcome, stop := t.JudgeComparison(c, t.seen())
+			rec.Looks[len(rec.Looks)-1].Outcome = outcome
+			t.decided[i] = last || stop
 		}
 		all = all && t.decided[i]
 	}

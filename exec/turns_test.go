@@ -441,12 +441,12 @@ func TestTurnsInStages(t *testing.T) {
 	must.Need(t, each > 0, "%v", whole.End)
 	// decides returns a judge that decides at the look after the given number of rounds.
 	decides := func(at int) exec.JudgeComparison {
-		return func(_ *plan.Compare, run *metric.Run) exec.ComparisonJudgement {
+		return func(_ *plan.Compare, run *metric.Run) (metric.Outcome, bool) {
 			c := run.Comparisons[0]
 			if n := c.Looks[len(c.Looks)-1].Rounds; n < at {
-				return exec.ComparisonJudgement{Outcome: metric.Inconclusive}
+				return metric.Inconclusive, false
 			}
-			return exec.ComparisonJudgement{Outcome: metric.Pass, Stop: true}
+			return metric.Pass, true
 		}
 	}
 	for _, row := range []struct {
@@ -517,8 +517,8 @@ func TestTurnsOfADecidedCandidate(t *testing.T) {
 		c.LeastRounds = 3
 	}
 	run := d.run(t, func(c *exec.Config) {
-		c.JudgeComparison = func(c *plan.Compare, _ *metric.Run) exec.ComparisonJudgement {
-			return exec.ComparisonJudgement{Outcome: metric.Pass, Stop: c.Name == "b"}
+		c.JudgeComparison = func(c *plan.Compare, _ *metric.Run) (metric.Outcome, bool) {
+			return metric.Pass, c.Name == "b"
 		}
 	})
 	got, want := d.story(), "a{0} b{0} c{0} c{1} b{1} a{1} a{2} b{2} c{2} c{3} a{3} a{4} c{4}"
@@ -534,8 +534,8 @@ func TestSideBySideInStages(t *testing.T) {
 	d := newParallelDuel(12)
 	d.Compares[0].LeastRounds = 6
 	run := d.run(t, func(c *exec.Config) {
-		c.JudgeComparison = func(*plan.Compare, *metric.Run) exec.ComparisonJudgement {
-			return exec.ComparisonJudgement{Outcome: metric.Inconclusive}
+		c.JudgeComparison = func(*plan.Compare, *metric.Run) (metric.Outcome, bool) {
+			return metric.Inconclusive, false
 		}
 	})
 	if c := run.Comparisons[0]; fmt.Sprint(c.Planned) != "[6 8 10 12]" || len(c.Looks) != 4 || len(run.Levels[0].Rounds) != 12 {

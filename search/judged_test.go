@@ -80,7 +80,7 @@ func (o *judgedOracle) measure(p search.Probe) search.Result {
 			panic("not valid: " + v.Invalid)
 		}
 		l.Looks = append(l.Looks, look)
-		r = v.Judgement().Result(p.N, k, l)
+		r = v.Result(p.N, k, l)
 		if r.Outcome != search.Inconclusive || r.Needs < 0 && k >= first {
 			break
 		}

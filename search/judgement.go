@@ -9,8 +9,10 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Judgement is what a judge says of the samples of a level.
+// Judgement is what a judge says of the samples of a level, or of their beginning.
 type Judgement struct {
+	// Outcome is Pass if all thresholds that can fail the plan certainly hold, and Fail if one
+	// certainly fails.
 	Outcome Outcome
 	// Invalid is the reason why the measurement cannot be judged; "" if it can.
 	Invalid string
@@ -24,8 +26,17 @@ type Judgement struct {
 	// ForGood is set if an exact threshold fails, and nothing that the level may still measure could
 	// mend it.
 	ForGood bool
-	Binding string // name of the threshold that decided; of several, the nearest to its limit
-	Margins []Margin
+	Binding string   // name of the threshold that decided; of several, the nearest to its limit
+	Margins []Margin // of each threshold, in the order of the plan
+}
+
+// Invalid returns the judgement of samples that say nothing about the server. If the load generator
+// is the cause, it was saturated.
+func Invalid(why string, byGenerator bool) Judgement {
+	if byGenerator {
+		return Judgement{Outcome: Saturated, Invalid: why}
+	}
+	return Judgement{Outcome: Inconclusive, Invalid: why}
 }
 
 // Unjudged returns why the samples say nothing about the server; "" if they do, or if the load

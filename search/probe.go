@@ -70,10 +70,11 @@ type Margin struct {
 	// meets the limit, and a positive value exceeds it. It is within ±MaxLog.
 	Log float64
 	// Low and High are the bounds of Log. They are equal if there is no interval.
-	Low  float64
-	High float64
-	// Shown is the estimate as text: "7.9 s".
-	Shown string
+	Low     float64
+	High    float64
+	Shown   string  // the estimate as text: "7.9 s"
+	Outcome Outcome // of the threshold
+	Why     string  // why the threshold is undecided, and what would decide it; "" if decided
 }
 
 // MaxLog is the largest absolute value of a margin: e^5 is a factor of about 150. It keeps a

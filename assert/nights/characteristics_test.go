@@ -271,6 +271,21 @@ func rows() []row {
 	return append(out, row{what: "unchanged, lognormal of shape 0.5", noise: lognormal, series: 12, red: 3, change: none})
 }
 
+// replay judges the lanes of a plan each morning, as if that night were the last. It returns for
+// each lane whether it is red.
+func replay(lanes []lane) [][]bool {
+	s := replayed{lanes: lanes}
+	s.start()
+	out := make([][]bool, len(lanes))
+	for k := range lanes {
+		for i := range s.watched[k] {
+			s.night(k, i)
+			out[k] = append(out[k], s.red[k])
+		}
+	}
+	return out
+}
+
 // TestLongCharacteristics measures how often unchanged nights fail, after how many nights a change
 // is found, and whether nights still fail weeks later. Its seeds are fixed.
 func TestLongCharacteristics(t *testing.T) {

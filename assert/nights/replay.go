@@ -115,18 +115,3 @@ func (s *replayed) night(k, i int) {
 	}
 	s.red[k], s.began[k] = tonight.Changed && tonight.Worse, tonight.From
 }
-
-// replay judges the lanes of a plan each morning, as if that night were the last. It returns for
-// each lane whether it is red.
-func replay(lanes []lane) [][]bool {
-	s := replayed{lanes: lanes}
-	s.start()
-	out := make([][]bool, len(lanes))
-	for k := range lanes {
-		for i := range s.watched[k] {
-			s.night(k, i)
-			out[k] = append(out[k], s.red[k])
-		}
-	}
-	return out
-}

@@ -13,14 +13,13 @@ import (
 
 func looks(p *plan.Plan) exec.Judge {
 	return func(w *plan.Workload, l *metric.Level, at exec.Look) exec.Judgement {
-		return assert.JudgeLook(p, w, l, at).Judgement()
+		return assert.JudgeLook(p, w, l, at)
 	}
 }
 
 func comparisonLooks(p *plan.Plan) exec.JudgeComparison {
-	return func(c *plan.Compare, run *metric.Run) exec.ComparisonJudgement {
-		look := assert.JudgeComparison(p, c, run)
-		return exec.ComparisonJudgement{Outcome: look.Outcome, Stop: look.Stop}
+	return func(c *plan.Compare, run *metric.Run) (metric.Outcome, bool) {
+		return assert.JudgeComparison(p, c, run)
 	}
 }
 
