@@ -55,7 +55,6 @@ func (j *judge) capacity(server *plan.Server, w *plan.Workload) {
 	}
 }
 
-// search returns the record of a capacity search; nil if there is none.
 func (j *judge) search(server *plan.Server, w *plan.Workload) *metric.Capacity {
 	i := slices.IndexFunc(j.run.Capacities, func(c *metric.Capacity) bool {
 		return c != nil && c.Server == server.Address() && c.Workload == w.Address()
@@ -80,7 +79,6 @@ func (j *judge) searched(server *plan.Server, w *plan.Workload) (conclude func()
 	}
 }
 
-// ran reports whether the run's record contains the server.
 func (j *judge) ran(s *plan.Server) bool {
 	return slices.ContainsFunc(j.run.Servers, func(r *metric.ServerRun) bool { return r != nil && r.Address == s.Address() })
 }
@@ -205,7 +203,6 @@ type probe struct {
 	level      *metric.Level // nil if the record lacks it
 }
 
-// visit judges one probe of the search.
 func (j *judge) visit(w *plan.Workload, c *metric.Capacity, p metric.CapacityProbe) probe {
 	out := probe{Probe: search.Probe{N: p.N, Purpose: search.Purpose(p.Purpose), Set: p.Set}}
 	whole := j.recorded[levelKey{c.Server, c.Workload, p.Level}]
@@ -360,7 +357,6 @@ func (l *limit) judge(v *Verdict, w *plan.Workload, observed []*plan.Threshold) 
 	}
 }
 
-// notes lists remarks on a capacity, such as on the server's queue.
 func (l *limit) notes(w *plan.Workload, observed []*plan.Threshold) (notes []string) {
 	c := l.Capacity
 	for _, note := range c.Notes {

@@ -248,7 +248,6 @@ func (f *foreseenLevel) share(t *plan.Threshold, clusters plan.Clusters) {
 	}
 }
 
-// percentile checks whether a level can have enough effective requests for a percentile.
 func (f *foreseenLevel) percentile(t *plan.Threshold) {
 	need, _ := stat.MinimumN(t.Allowed(), f.alpha) // MinimumN has a result, as percentiles end at p99.9
 	f.Needed = verdict.Count(need, "effective requests") + f.inMix(need)
@@ -395,7 +394,6 @@ func CertifyDiagnostics(p *plan.Plan) hcl.Diagnostics {
 	return diags
 }
 
-// uncertifiable returns the diagnostic for a threshold that some levels can never certify.
 func uncertifiable(at []Finding) *hcl.Diagnostic {
 	f := at[0]
 	var levels, others []string

@@ -14,7 +14,6 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// asserts judges the assert blocks. Their conditions use point estimates.
 func (j *judge) asserts() {
 	if len(j.promised.Asserts) == 0 {
 		return

@@ -232,7 +232,6 @@ func (s *subject) judgedOn(other *subject, l *metric.Level, t *plan.Threshold) O
 	return other.judge(t).Outcome
 }
 
-// undisturbed returns a copy of the level without the rounds that the load generator disturbed.
 func (s *subject) undisturbed() *metric.Level {
 	out := *s.level
 	out.Rounds = slices.DeleteFunc(slices.Clone(out.Rounds), func(r *metric.Round) bool { return s.held(r) > 0 || s.light(r) })

@@ -81,7 +81,6 @@ func (j *judge) cases(each metric.Each) {
 	}
 }
 
-// server judges whether a server that the plan uses could be measured.
 func (j *judge) server(s *plan.Server) {
 	v := Verdict{Kind: KindServer, Server: s.Address(), Name: "start", Place: Place{File: s.Range.Filename, Line: s.Range.Start.Line}}
 	used, left := false, true

@@ -156,7 +156,6 @@ func (s *subject) windowed() []string {
 	return nil
 }
 
-// checkComplete checks that every planned request was due, and either completed or failed.
 func (s *subject) checkComplete(kind metric.LoadKind, level plan.Level, samples []*metric.Sample, invalid objection) {
 	if s.level.Kind != kind || s.level.N != level.N || s.level.Rate != level.Rate {
 		invalid(verdict.CauseInvalid, "the load of the level is %s (%s), but the plan asks for %s (%s)",
@@ -317,7 +316,6 @@ func hits(samples []*metric.Sample) string {
 	return fmt.Sprintf("%s of the prompts' tokens came from a cache, %s", metric.Format(metric.Ratio, cached/input), implied(shared/input))
 }
 
-// implied says how much of the prompts could come from a cache.
 func implied(share float64) string {
 	return "of at most " + metric.Format(metric.Ratio, share) + " that had been sent before"
 }

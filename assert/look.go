@@ -170,7 +170,6 @@ func capacityBounds(w *plan.Workload) map[string]*plan.Threshold {
 	return bounds
 }
 
-// isShare reports whether the threshold is on a share of the requests.
 func isShare(th *plan.Threshold) bool {
 	return th.Metric.Name == "success" || th.Stat.IsShare()
 }

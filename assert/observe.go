@@ -56,7 +56,6 @@ func (o observations) all(op plan.Op) metric.Distribution {
 	return all
 }
 
-// values returns the values of each block, in ascending order.
 func (o observations) values() []stat.Ascending {
 	out := make([]stat.Ascending, len(o.blocks))
 	for i, d := range o.blocks {

@@ -64,7 +64,6 @@ func (j *judge) invalid(l *metric.Level, w *plan.Workload) string {
 	return ""
 }
 
-// comparison returns the input for judging a compare block.
 func (j *judge) comparison(c *plan.Compare) compare.Input {
 	of := j
 	if b := j.baselines[c.Name]; b != nil {
@@ -94,7 +93,6 @@ func (j *judge) thresholdsOf(c *plan.Compare) (out []Verdict) {
 	return out
 }
 
-// compare judges a compare block.
 func (j *judge) compare(in compare.Input) {
 	c, list := compare.Judge(in)
 	j.partial = j.partial || c.LeftOut
@@ -104,7 +102,6 @@ func (j *judge) compare(in compare.Input) {
 	}
 }
 
-// limitIn returns the capacity of a server in a run, judged again.
 func (j *judge) limitIn(run *metric.Run, server string, w *plan.Workload) compare.Limit {
 	if run != j.run {
 		j = newJudge(j.promised, run)

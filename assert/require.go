@@ -40,7 +40,6 @@ func (r required) why() string {
 	return fmt.Sprintf("tokgate adds this threshold because %s ignores failed requests. To allow some failures, set a threshold on success", label(r.impliedBy))
 }
 
-// unjudged returns the verdict on a threshold before anything is measured.
 func (r required) unjudged(policy plan.Policy) Verdict {
 	t := ThresholdOf(r.Threshold)
 	t.Implied = r.impliedBy != nil
@@ -122,7 +121,6 @@ func strictest(list []required, is func(required) bool) *required {
 
 func boundAtCapacity(sla *plan.SLA) bool { return sla.AtCapacity }
 
-// boundAt returns a filter for the sla blocks that apply to the level of this name.
 func boundAt(level string) func(*plan.SLA) bool {
 	return func(sla *plan.SLA) bool { return slices.Contains(sla.At, level) }
 }

@@ -46,7 +46,6 @@ func shed(looks []turn, level plan.Level) plan.Level {
 	return level
 }
 
-// sentIn returns the planned number of requests in the first rounds of a level.
 func sentIn(level plan.Level, rounds int) (n int) {
 	for r := range rounds {
 		n += level.RoundRequests(r % max(level.Rounds, 1))

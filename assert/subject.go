@@ -34,7 +34,6 @@ func (s *subject) effective(groups []stat.Group, quantities [][]stat.Ascending) 
 	return min(n, s.crowding()*float64(s.n))
 }
 
-// unfinished reports whether the level still has planned requests to measure.
 func (s *subject) unfinished() bool { return s.due > s.n }
 
 // largest returns the largest rate that the saturated server sustained, in requests per second, from
@@ -102,7 +101,6 @@ func (s *subject) scatter() float64 {
 	return 1
 }
 
-// arrivals returns the plan's settings of the level's arrivals; nil if the plan has none.
 func (s *subject) arrivals() *plan.Open {
 	if c := searchOf(s.workload); s.level.Probe != nil && c != nil && c.Load != nil && c.Load.Open != nil {
 		return c.Load.Open

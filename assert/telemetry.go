@@ -42,7 +42,6 @@ func (s *subject) counted(v *Verdict, t *plan.Threshold) {
 	s.bucketed(v, t, h)
 }
 
-// bucketed judges a threshold on a percentile of a histogram.
 func (s *subject) bucketed(v *Verdict, t *plan.Threshold, h metric.Histogram) {
 	estimate, low, high, ok := h.Percentile(t.Stat.P)
 	if !ok {

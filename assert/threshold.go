@@ -107,7 +107,6 @@ func (s *subject) decide(v *Verdict, meets bool, test stat.Side, needed float64)
 	}
 }
 
-// within returns what an interval shows about a threshold.
 func within(t *plan.Threshold, low, high float64) stat.Side {
 	switch a, b := sample.Meets(low, t.Op, t.Limit), sample.Meets(high, t.Op, t.Limit); {
 	case a && b:

@@ -82,7 +82,6 @@ func (s *subject) tooShort(v *Verdict, e float64) {
 	}
 }
 
-// perChunk returns the mean number of tokens in a chunk of the level; 0 if unknown.
 func (s *subject) perChunk() float64 {
 	mean, _ := metric.Of(metric.MustLookup("tokens_per_chunk"), s.level.MeasuredSamples()).Mean()
 	return mean
@@ -118,7 +117,6 @@ func compared(t *plan.Threshold, v metric.Value) string {
 	return fmt.Sprintf("%s %s %s %s", label(t), value, relation, limit)
 }
 
-// badSide names the side of the limit on which a value is bad: "below" or "over".
 func badSide(t *plan.Threshold) string {
 	if sample.Upward(t.Op) {
 		return "below"
@@ -126,7 +124,6 @@ func badSide(t *plan.Threshold) string {
 	return "over"
 }
 
-// bounds returns the interval of a value in words.
 func (s *subject) bounds(v *Verdict, unit metric.Unit) string {
 	confidence := metric.Format(metric.Ratio, 1-s.alpha)
 	if !v.Low.OK || !v.High.OK {

@@ -216,7 +216,6 @@ func (s *Sample) Value(name string) (v float64, ok bool) {
 	return s.answerValue(name)
 }
 
-// tpot returns the time per output token after the first chunk, in seconds.
 func (s *Sample) tpot() (float64, bool) {
 	tokens, took := s.Streamed()
 	if tokens <= 0 || took <= 0 {
@@ -242,7 +241,6 @@ func (s *Sample) OneChunk() bool {
 	return s.Completed() && s.Usage != nil && s.First != 0 && (tokens == 0 || took == 0)
 }
 
-// begin returns the time from which the request's latencies count.
 func (s *Sample) begin() time.Duration {
 	if s.FromDue {
 		return s.Scheduled

@@ -146,7 +146,6 @@ func (g Gauge) Stat(s Stat) (float64, bool) {
 	return 0, false
 }
 
-// merge combines the readings of two windows into one gauge.
 func (g Gauge) merge(o Gauge) Gauge {
 	if g.N == 0 {
 		return o
@@ -250,7 +249,6 @@ func (h Histogram) sound() bool {
 		!slices.ContainsFunc(h.Counts, func(c float64) bool { return !(c >= 0) || c > 1e18 })
 }
 
-// merge adds two histograms with the same buckets.
 func (h Histogram) merge(o Histogram) (Histogram, bool) {
 	if len(h.Counts) == 0 {
 		return o, true

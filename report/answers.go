@@ -61,7 +61,6 @@ var badWords = map[string]string{
 	"valid_json": "no valid JSON", "valid_tool_call": "no valid tool call", "accuracy": "wrong",
 }
 
-// quote returns the answer in one line.
 func (a *Answer) quote() string {
 	said := fmt.Sprintf("got %q", shorten(a.Said))
 	switch {
@@ -94,7 +93,6 @@ func (b *builder) said(s *metric.Said) string {
 	return middleOut(b.clean(strings.TrimPrefix(out, " ")), 400, 200)
 }
 
-// answer returns a bad answer for the report. metrics lists the metrics that make it bad.
 func (b *builder) answer(s *metric.Sample, metrics []string) Answer {
 	out := Answer{Server: s.Server, Workload: s.Workload, Level: s.Level, Round: s.Round, Order: s.Order, Row: s.Row, Metrics: metrics,
 		Said: b.said(s.Said)}
@@ -109,7 +107,6 @@ func (b *builder) answer(s *metric.Sample, metrics []string) Answer {
 	return out
 }
 
-// answers returns the worst answers of each workload on each server, for the report.
 func (b *builder) answers(v assert.Verdicts) (out []Answer) {
 	for i := range b.run.Servers {
 		for _, w := range b.workloads() {
@@ -119,7 +116,6 @@ func (b *builder) answers(v assert.Verdicts) (out []Answer) {
 	return out
 }
 
-// workloads lists the addresses of the run's workloads, in the order in which they were run.
 func (b *builder) workloads() (out []string) {
 	for _, l := range b.run.Levels {
 		if !slices.Contains(out, l.Workload) {
@@ -143,7 +139,6 @@ func (b *builder) judgedBy(workload string, v assert.Verdicts) (out []metric.Def
 	return out
 }
 
-// worst returns the answers of a workload on a server that most metrics call bad.
 func (b *builder) worst(server, workload string, defs []metric.Def) (out []Answer) {
 	type bad struct {
 		sample  *metric.Sample

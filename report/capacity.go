@@ -8,7 +8,6 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// capacityOf returns the capacity that a verdict is about; nil if it has none.
 func (d *Document) capacityOf(v *Verdict) *metric.Capacity {
 	if v.Kind != "capacity" {
 		return nil

@@ -46,7 +46,6 @@ func (c *checker) say(format string, args ...any) {
 	c.found = append(c.found, fmt.Sprintf(format, args...))
 }
 
-// at names a case.
 func at(x *Case) string { return x.Workload + " at " + x.Name + " on " + x.Server }
 
 // sums checks that figures agree if the document has them twice. For example, failed requests are
@@ -115,7 +114,6 @@ const slack = 0.25
 // leastForMeans is the smallest number of completed requests for checks that compare means.
 const leastForMeans = 20
 
-// identities checks figures that can be computed from other figures.
 func (c *checker) identities(x *Case) {
 	mean := func(name string) (float64, bool) {
 		n := x.Summary(name).Stat("mean")
@@ -261,7 +259,6 @@ func (c *checker) capacity(x *metric.Capacity) {
 	}
 }
 
-// claimed checks that no measured value is called skipped.
 func (c *checker) claimed() {
 	for i := range c.doc.Verdicts {
 		if v := &c.doc.Verdicts[i]; v.Outcome == Skipped && v.Value.OK {
@@ -330,7 +327,6 @@ func (c *checker) bound(x *metric.Capacity, r metric.ProbeValue) *verdict.Thresh
 	return nil
 }
 
-// outcome checks that the run's outcome follows from its verdicts.
 func (c *checker) outcome() {
 	t := c.doc.Tally()
 	if c.doc.Outcome == Pass && t.Failed+t.Errors > 0 {

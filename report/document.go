@@ -357,7 +357,6 @@ func ReadDocument(r io.Reader) (*Document, error) {
 	return &d, d.link()
 }
 
-// link gives each case its level.
 func (d *Document) link() error {
 	if d.Run == nil || len(d.Run.Levels) != len(d.Cases) || slices.Contains(d.Run.Levels, nil) || slices.Contains(d.Run.Servers, nil) ||
 		slices.Contains(d.Run.Capacities, nil) || slices.Contains(d.Comparisons, nil) {

@@ -161,7 +161,6 @@ func (j *junitWriter) unjudged(verdicts []Verdict, cases []*Case, capacities []*
 	return list
 }
 
-// suite adds a test suite, unless it has no test cases.
 func (j *junitWriter) suite(name, server string, verdicts []Verdict, cases []*Case, capacities ...*metric.Capacity) {
 	verdicts = append(verdicts, j.unjudged(verdicts, cases, capacities)...)
 	if len(verdicts) == 0 {
@@ -234,7 +233,6 @@ func (j *junitWriter) properties(server string, cases []*Case) []property {
 	return list
 }
 
-// costProperties returns properties of a test suite that say what its cases cost.
 func costProperties(cases []*Case) []property {
 	var s Spent
 	for _, c := range cases {
@@ -247,7 +245,6 @@ func costProperties(cases []*Case) []property {
 		{"load.seconds", seconds(s.Load)}, {"load.seconds.measured", seconds(s.Judged)}}
 }
 
-// capacityProperties returns properties of a test suite, with the results of the capacity searches.
 func capacityProperties(capacities []*metric.Capacity) []property {
 	var list []property
 	for _, c := range capacities {

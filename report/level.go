@@ -66,7 +66,6 @@ func (b *builder) level(bare, l, whole *metric.Level) Case {
 	return c
 }
 
-// begin returns when the first measured request was sent, in seconds from the start of the run.
 func (c *Case) begin() float64 {
 	var begin time.Duration
 	for i, r := range c.Rounds {
@@ -116,7 +115,6 @@ func (b *builder) requests(c *Case, samples []*metric.Sample) {
 	c.Failures = append(c.Failures, countFailures(failures)...)
 }
 
-// seriesOf joins the readings of one metric from all rounds of a level to one series.
 func seriesOf(def metric.Def, l *metric.Level) (Series, bool) {
 	joined := metric.Series{}
 	for _, r := range l.Rounds {

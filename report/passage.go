@@ -91,7 +91,6 @@ func joined(list []stretch) (windows [][]stretch) {
 	return windows
 }
 
-// passage makes the Passage of one window from the requests in it.
 func (b *builder) passage(window []stretch) Passage {
 	first := window[0]
 	from, to := first.round.WindowStart, window[len(window)-1].round.WindowEnd
@@ -144,7 +143,6 @@ func countOverlaps(spans []span, from, to time.Duration) []int {
 	return out
 }
 
-// sum returns the number of requests that were due in the window.
 func (p *Passage) sum() int {
 	n := 0
 	for _, x := range p.Arrivals {

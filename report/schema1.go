@@ -158,7 +158,6 @@ func (v object) verdict1() {
 	v["notes"] = list
 }
 
-// run1 returns the run of a document.
 func (d object) run1() object {
 	run := d.with("tool", "started", "simulated", "stopped")
 	run["id"], run["end_ns"] = d.text("run"), d.ns("duration_s")

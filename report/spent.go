@@ -60,7 +60,6 @@ func (s *Spent) Add(x Spent) {
 	s.Sent, s.Measured, s.Load, s.Judged = s.Sent+x.Sent, s.Measured+x.Measured, s.Load+x.Load, s.Judged+x.Judged
 }
 
-// spent returns what the whole run cost.
 func (d *Document) spent() (sum Spent) {
 	for i := range d.Cases {
 		sum.Add(d.Cases[i].Spent)

@@ -82,7 +82,6 @@ func (d *Document) Workload(address string) *Workload {
 	return nil
 }
 
-// searched reports whether the capacity search uses the threshold.
 func (w *Workload) searched(t *verdict.Threshold) bool {
 	return t != nil && slices.ContainsFunc(w.Bounds, func(b Bound) bool {
 		return b.Capacity && b.Severity != "warn" && b.Threshold.Label() == t.Label()
@@ -131,7 +130,6 @@ func (d *Document) Above(v *Verdict) *metric.Capacity {
 	return nil
 }
 
-// caseOf returns the case that a verdict is about; nil if it is about none.
 func (d *Document) caseOf(v *Verdict) *Case {
 	for _, c := range d.CasesOf(v.Workload, v.Server) {
 		if c.Name == v.Level {

@@ -21,7 +21,6 @@ type Limit struct {
 	Notes          []string      // such as verdicts that fresh samples reversed
 }
 
-// claim returns what the probes so far show, without an estimate of the crossing.
 func (s *evidence) claim() Limit {
 	l := Limit{Probes: slices.Clone(s.visits), Spent: s.spent, Reason: s.ended, Notes: slices.Clone(s.notes)}
 	l.Kind = metric.CapacityUnknown

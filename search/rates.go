@@ -248,7 +248,6 @@ func (s *Rates) gate(estimate float64) (Probe, string) {
 
 func (s *Rates) lasts(p Probe) time.Duration { return s.takes(p.N, p.Looks[len(p.Looks)-1]) }
 
-// late reports whether the generator sent a probe late. Such a probe says nothing about the server.
 func late(v Visit) bool { return v.Probe.Purpose != Known && v.Result.Outcome == Saturated }
 
 // sentLate returns how many probes were sent late, if the last was one of them; otherwise 0.

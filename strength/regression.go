@@ -86,7 +86,6 @@ func (r Regression) String() string {
 
 func factor(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 
-// words describes the server with the regression, such as "decodes 2 times slower".
 func (r Regression) words() string {
 	switch r.Kind {
 	case Overhead:

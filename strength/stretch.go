@@ -121,7 +121,6 @@ func (rec *Recording) Stretch(r *Regression, seed int) (out *metric.Run, planted
 	return &copied, planted
 }
 
-// level gives out the rounds of the level l with slower requests.
 func (w *warp) level(out, l *metric.Level, planned, seed int) {
 	rounds := len(l.Judged().Rounds)
 	picks := make([]int, rounds)
@@ -374,7 +373,6 @@ func (w *warp) delay(s *metric.Sample, first time.Duration, change func(time.Dur
 	return rest
 }
 
-// cut ends the answer after half of its chunks.
 func (w *warp) cut(s *metric.Sample) time.Duration {
 	if s.Usage == nil || s.Chunks < 2 || len(s.Gaps) < 2 {
 		return 0

@@ -156,7 +156,6 @@ func (s *State) ends(o Options, legs []Leg) []Leg {
 	return first
 }
 
-// difference estimates how much worse the last value is than the first, from legs on them alone.
 func (s *State) difference(o Options, legs []Leg) (stat.Drift, bool) {
 	var sides [2]stat.Timed
 	for _, l := range legs {

@@ -97,7 +97,6 @@ func (m model) gaps() []int {
 	return []int{m.first, m.second}
 }
 
-// size estimates how much worse the last value is than the first, by all legs.
 func (s *State) size(o Options, models []model, legs int) {
 	mean, square, df := 0.0, 0.0, float64(legs)
 	s.Exceeds, s.Noise = 0, 0

@@ -108,7 +108,6 @@ type decision struct {
 	pFail float64 // p-value of the claim that the change is larger than the limit
 }
 
-// inapplicable marks a change that cannot be judged. The parameter lacks says what is missing.
 func (c *Change) inapplicable(lacks string) {
 	c.Outcome, c.lacks, c.Why = verdict.Skipped, lacks, "not applicable: "+lacks
 	c.Message = c.Why
@@ -132,7 +131,6 @@ func (c *Change) scaled(change float64) float64 {
 	return turned(c.Metric) * math.Log1p(change)
 }
 
-// unscaled is the inverse of scaled.
 func (c *Change) unscaled(x float64) float64 {
 	x = turned(c.Metric)*x + 0 // no negative zero
 	if c.Points {

@@ -12,7 +12,6 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// unfounded turns a required change into an error if no workload tested it.
 func (x *comparison) unfounded() {
 	applied := map[*plan.Change]bool{}
 	for _, c := range x.claims {
@@ -87,7 +86,6 @@ func (x *comparison) withdraw() {
 	}
 }
 
-// skip gives every required change a verdict with the given message, when nothing was compared.
 func (x *comparison) skip(message string) {
 	for _, claim := range x.required {
 		for _, w := range claim.Workloads {
@@ -182,7 +180,6 @@ func (x *comparison) verdictOn(row *Change, claim *plan.Claim, ch *plan.Change, 
 		Place: verdict.Place{File: ch.Range.Filename, Line: ch.Range.Start.Line}}
 }
 
-// decide decides for each level of each workload whether the candidate is better than the control.
 func (x *comparison) decide() {
 	way := x.ways()
 	type place struct{ workload, level string }
@@ -383,7 +380,6 @@ func (x *comparison) sentence() string {
 	return x.Block.Name + ": " + strings.Join(parts, "; ")
 }
 
-// wrong lists the changes of scored answers that failed the gate; "" if there are none.
 func (x *comparison) wrong() string {
 	var out []string
 	for i := range x.out.Changes {

@@ -69,7 +69,6 @@ func (d delta) bounds(alpha float64) (mid, low, high float64, ok bool) {
 	return mid, low, high, ok
 }
 
-// drift returns the change between two sides whose values are of fresh starts.
 func (d delta) drift() (stat.Drift, bool) {
 	if d.starts == nil || d.infinite() {
 		return stat.Drift{}, false
@@ -136,7 +135,6 @@ func (d delta) signs(side func(float64) bool) float64 {
 	return stat.AtLeast(float64(k), float64(len(d.units)), 0.5)
 }
 
-// mirrored returns the change with the opposite sign: better becomes worse.
 func (d delta) mirrored() delta {
 	negate := func(xs []float64) []float64 {
 		out := make([]float64, len(xs))

@@ -313,7 +313,6 @@ func (f *foretold) passes(d stat.Drift, limit float64) bool {
 	return high < limit
 }
 
-// drift estimates a change from the first n observations of both sides.
 func (f *foretold) drift(values [2][]float64, n int) (stat.Drift, bool) {
 	if f.Restart != plan.RestartLeg {
 		units := make([]float64, n)

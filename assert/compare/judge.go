@@ -88,7 +88,6 @@ func (x *comparison) notes() []string {
 	return append(notes, x.out.Notes...)
 }
 
-// measure compares the servers at every level of every workload.
 func (x *comparison) measure() {
 	x.out.Changes = []Change{}
 	var control, candidate oddities
@@ -206,7 +205,6 @@ func (x *comparison) changes(m matched) {
 	x.blind(m, begin)
 }
 
-// judged judges one change at a level.
 func (x *comparison) judged(m matched, claim *plan.Claim, ch *plan.Change) Change {
 	if ch.Metric.Source == metric.Starts {
 		return x.startsJudged(m, claim, ch)
@@ -268,7 +266,6 @@ func (x *comparison) blind(m matched, begin int) {
 	}
 }
 
-// missingRows returns a row with an error for each required change at a level without a comparison.
 func (x *comparison) missingRows(w *plan.Workload, level, why string) []Change {
 	var out []Change
 	for _, claim := range x.required {

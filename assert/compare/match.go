@@ -10,7 +10,6 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// leftOut reports whether the user excluded the level, for the control or for the candidate.
 func (x *comparison) leftOut(w *plan.Workload, level string) bool {
 	return slices.ContainsFunc([]string{x.out.Control, x.out.Candidate}, func(server string) bool {
 		l := x.Level(server, w.Address(), level)

@@ -30,7 +30,6 @@ type matched struct {
 	confidence             float64
 }
 
-// measure fills in those fields of a change that do not depend on its limit.
 func (m matched) measure(c *Change, alpha float64) {
 	c.Workload, c.Level, c.Confidence = m.workload.Address(), m.level, m.confidence
 	a, b := values(c, m.control, m.ofControl), values(c, m.candidate, m.ofCandidate)

@@ -214,7 +214,6 @@ func (c *Change) count(r *metric.PairedAnswers, alpha float64) {
 	}
 }
 
-// words describes the oddest answer.
 func (o Oddity) words() string {
 	which := fmt.Sprintf("prompt %d", o.Order+1)
 	if o.Sampled {

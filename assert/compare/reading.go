@@ -110,7 +110,6 @@ func answered(r *metric.PairedAnswers) *metric.PairedAnswers {
 	return &out
 }
 
-// answersRow returns a row for the change of a scored metric.
 func (x *comparison) answersRow(ch *plan.Change) Change {
 	var names []string
 	for _, w := range x.Block.Workloads(x.Plan) {
@@ -157,7 +156,6 @@ func (x *comparison) mute() bool {
 	return x.Planless || x.Block.Unread(x.Block.Workloads(x.Plan)) != ""
 }
 
-// lack sets the outcome of a claim to an error, because a measurement is missing.
 func (c *Change) lack(why string) {
 	c.Outcome, c.Why, c.Message, c.Needs = verdict.Error, why, c.Name()+": "+why, ""
 }
@@ -290,7 +288,6 @@ func (c *Change) form(r *metric.PairedAnswers) {
 	}
 }
 
-// tokens computes by which share the mean length of the answers changed.
 func (c *Change) tokens(pairs [][2]*metric.Sample) {
 	var both [2][]float64
 	for _, p := range pairs {

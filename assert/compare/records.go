@@ -138,7 +138,6 @@ func (r Records) server(run *metric.Run, want string, same bool, side string) (s
 	return "", fmt.Errorf("say which server is the %s; the run has the servers %s", side, strings.Join(have, ", "))
 }
 
-// workloads adds to the plan p each workload that the candidate has measured.
 func (r Records) workloads(p *plan.Plan, policy plan.Policy, candidate string) {
 	byName := map[string]*plan.Workload{}
 	for _, l := range r.Candidate.Levels {

@@ -153,7 +153,6 @@ func (x *comparison) errorOf(claim *plan.Claim) float64 {
 	return x.alpha
 }
 
-// own reports whether tokgate added the claim, so that it is no member.
 func (x *comparison) own(claim *plan.Claim) bool {
 	return claim == x.usual || claim == x.reading || slices.Contains(x.failures, claim)
 }
@@ -207,7 +206,6 @@ func (x *comparison) certain(rows []*Change, forms map[*Change]bool) []bool {
 	return out
 }
 
-// stage decides whether the comparison goes on.
 func (x *comparison) stage() {
 	if x.record == nil || len(x.record.Planned) < 2 || x.look == nil {
 		return

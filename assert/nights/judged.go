@@ -97,7 +97,6 @@ func (r *Result) judge(nights []metric.Night, opts Options, known map[metric.Tre
 	r.ByChance = byChance(states, judged)
 }
 
-// find looks for the changes of the lane, and for the one that its last night reports.
 func (l *judgedLane) find(watched []night, nights []metric.Night) {
 	for i, x := range l.values {
 		if !math.IsNaN(x) {

@@ -31,7 +31,6 @@ func (c *latch) add(value float64) { c.sum, c.nights = c.sum+value, c.nights+1 }
 
 func (c *latch) mean() float64 { return c.sum / float64(c.nights) }
 
-// forget ends an alarm that no longer counts tonight.
 func (s *watched) forget(tonight int) {
 	if s.change.on && !s.lasts(s.change.from, tonight) {
 		s.change, s.first = latch{}, tonight

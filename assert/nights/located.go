@@ -75,7 +75,6 @@ func (n *night) confirm(cuts []cut, c column, watched []night) {
 	}
 }
 
-// ended reports whether an alarm for the worse ended on one of the nights.
 func ended(watched []night) bool {
 	return slices.ContainsFunc(watched, func(n night) bool { return n.Back })
 }

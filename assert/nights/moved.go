@@ -9,8 +9,6 @@ import (
 // the reference to the later one.
 const twoLevels = 2.5
 
-// adopt makes a better level the reference when it has lasted leastReference nights. Otherwise
-// nobody would notice when it is lost again.
 func (s *watched) adopt() {
 	since := s.since(s.change.from)
 	if len(since) < leastReference {

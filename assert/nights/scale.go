@@ -53,7 +53,6 @@ func (s scale) allowed(limit float64) float64 {
 	return math.Abs(limit)
 }
 
-// size returns how large a change is: as a share of the value, or as a difference of shares.
 func (s scale) size(x float64) float64 {
 	if s.log {
 		return math.Abs(math.Expm1(x))

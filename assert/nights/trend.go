@@ -10,7 +10,6 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// trend returns the lane with its verdict.
 func (l *judgedLane) trend(nights []metric.Night, opts Options) Trend {
 	def, _ := l.src.definition()
 	t := Trend{Trend: l.src.key, Unit: def.Unit, Better: def.Better, Outcome: verdict.Error}
@@ -44,7 +43,6 @@ func (l *judgedLane) trend(nights []metric.Night, opts Options) Trend {
 	return t
 }
 
-// points returns the lane as points, one for each night. It marks the nights of a change.
 func (l *judgedLane) points(nights []metric.Night) []Point {
 	changed, worse := make([]bool, len(nights)), make([]bool, len(nights))
 	mark := func(w night, to int) {
@@ -77,7 +75,6 @@ func (l *judgedLane) points(nights []metric.Night) []Point {
 	return out
 }
 
-// told returns the changes of the lane, with what else changed in their nights.
 func (l *judgedLane) told(nights []metric.Night) []Move {
 	var out []Move
 	for _, c := range l.changes {
@@ -92,7 +89,6 @@ func (l *judgedLane) told(nights []metric.Night) []Move {
 	return out
 }
 
-// decide writes the outcome and the message about the lane's last night.
 func (l *judgedLane) decide(t *Trend, nights []metric.Night, opts Options) {
 	at := l.at[len(l.at)-1]
 	x := l.values[at]
@@ -135,7 +131,6 @@ func (l *judgedLane) decide(t *Trend, nights []metric.Night, opts Options) {
 	}
 }
 
-// needed returns the number of reference nights that the lane's last night needs.
 func (l *judgedLane) needed() int {
 	if l.before.noise.N >= leastReference || !l.common && len(l.others) > 0 {
 		return leastKnown
@@ -143,7 +138,6 @@ func (l *judgedLane) needed() int {
 	return leastReference
 }
 
-// moved says that the reference was moved; "" if it was not.
 func (l *judgedLane) moved(nights []metric.Night) string {
 	run := nights[l.last.Moved].Run
 	for _, c := range l.changes { // the same change, where it was located
@@ -190,7 +184,6 @@ func direction(shift float64) string { return pick(shift < 0, "lower", "higher")
 
 func upward(shift float64) string { return pick(shift < 0, "down", "up") }
 
-// of reports whether an accept block covers a series.
 func of(a *metric.Accept, t metric.Trend) bool {
 	level := t.Level
 	if t.Metric == limitMetric {
@@ -223,7 +216,6 @@ func (l *judgedLane) accepted(t *Trend, nights []metric.Night) bool {
 	return false
 }
 
-// remarksOn says which of the last night's accept blocks are not needed or too wide.
 func remarksOn(accepts []metric.Accept, trends []Trend) (out []string) {
 	for i := range accepts {
 		a := &accepts[i]

@@ -79,7 +79,6 @@ type column struct {
 	lasting func(from, tonight int) bool
 }
 
-// lasts reports whether an alarm that began on the night from still counts tonight.
 func (c column) lasts(from, tonight int) bool { return c.lasting == nil || c.lasting(from, tonight) }
 
 // memory is what is known of a series from nights with which later ones are not compared.
@@ -154,7 +153,6 @@ func watchAll(columns []column) ([][]night, []*watched) {
 	return out, series
 }
 
-// watchNight computes the result of every series for tonight.
 func watchNight(series []*watched, tonight int) {
 	plan, worst := surroundings{series, map[int]noise{}}, 0.0
 	for _, s := range series {

@@ -23,7 +23,6 @@ type watched struct {
 	adopted   bool       // it was moved to a better level that lasted
 }
 
-// known returns statistics of the first n nights of the reference. Outliers are left out.
 func (s *watched) known(n int) moments {
 	for k := len(s.memo); k <= n; k++ {
 		s.memo = append(s.memo, robust(s.numbers[:k], s.floor, s.before.noise.Sigma))

@@ -111,13 +111,11 @@ func (r Result) Sections() []page.Section {
 		{ID: "legs", Title: "Legs", Blocks: []page.Block{{Table: r.table()}}}}
 }
 
-// axis has the values by their number, from 1.
 func (r Result) axis() chart.Axis {
 	return chart.Axis{Title: r.Variable + ", by number", Whole: true, Min: 1, Max: float64(len(r.Values)),
 		Format: func(v float64) string { return strconv.Itoa(int(math.Round(v))) }}
 }
 
-// chances shows how likely the change came with each value.
 func (r Result) chances() page.Figure {
 	c := chart.Chart{Name: "probability that the change came with each value", Height: 220,
 		X: r.axis(), Y: chart.Axis{Title: "probability", Min: 0, Max: 1, Format: func(v float64) string { return fmt.Sprintf("%.1f", math.Abs(v)) }}}
@@ -134,7 +132,6 @@ func (r Result) chances() page.Figure {
 	return page.Figure{ID: "chances", Title: "With which value the change came", Words: "The probability that the change came with each value, after all legs.", Chart: c.SVG(), Table: t}
 }
 
-// figures shows every leg at its value.
 func (r Result) figures() page.Figure {
 	c := chart.Chart{Name: r.Metric + " of each leg", Height: 220,
 		X: r.axis(), Y: chart.Axis{Title: r.Metric, Format: r.format}}

@@ -139,7 +139,6 @@ func width(s string) float64 {
 	return n * charWidth
 }
 
-// empty reports whether there is nothing to draw.
 func (c *Chart) empty() bool {
 	for _, s := range c.Series {
 		for _, p := range s.Points {
@@ -204,7 +203,6 @@ func (c *Chart) SVG() template.HTML {
 	return template.HTML(s.String())
 }
 
-// values returns the values that the axes must show.
 func (c *Chart) values() (xs, ys []float64) {
 	// A very long bar would make all other bars too short, so it ends at the edge of the chart.
 	most := math.Inf(1)

@@ -23,7 +23,6 @@ func class(index int) string {
 	return fmt.Sprintf("s%d", index%8)
 }
 
-// dash returns the dash pattern of a series' line; "" for a solid line.
 func dash(index int) string {
 	if index >= Ordered {
 		return ""
@@ -110,7 +109,6 @@ func (f *frame) marks(s *svg, line *Series) {
 	}
 }
 
-// glyph draws the mark of a point with its centre at x, y.
 func glyph(index int, mark Mark, hollow bool, x, y float64) string {
 	of := "mark " + class(index)
 	switch mark {

@@ -79,7 +79,6 @@ func (v *Inventory) sections(title string) []page.Section {
 	return out
 }
 
-// cells returns one row of the table of lengths; nil if there are none.
 func (l Lengths) cells() []string {
 	values := slices.Sorted(slices.Values(l.Values))
 	if len(values) == 0 {
@@ -126,7 +125,6 @@ func (v *Inventory) bars() *page.Table {
 	return t
 }
 
-// chart draws the number of requests per second over time.
 func (v *Inventory) chart() template.HTML {
 	s := chart.Series{Name: "requests a second", Steps: true, Plain: true}
 	for i, r := range v.Rates {
@@ -140,7 +138,6 @@ func (v *Inventory) chart() template.HTML {
 	return c.SVG()
 }
 
-// chart draws a curve: for each length, the share of all lengths up to it.
 func (l Lengths) chart() template.HTML {
 	values := slices.Sorted(slices.Values(l.Values))
 	s := chart.Series{Name: l.Name, Steps: true, Plain: true}

@@ -110,7 +110,6 @@ func (w *writer) left(words string) {
 	}
 }
 
-// checks writes checks as a table.
 func (w *writer) checks(b page.Block) {
 	if len(b.Checks) > 0 {
 		w.printf("\n| | Check | Result | Plan |\n|---|---|---|---|\n")

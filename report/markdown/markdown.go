@@ -155,7 +155,6 @@ func escaped(s string, n int) string {
 	return cmp.Or(escape(text.Bytes(text.Inert(text.Line(text.Bytes(s, 8*n))), n)), " ")
 }
 
-// html escapes foreign text for use inside an HTML element.
 func html(s string) string {
 	return unlinked(strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "@", "&#64;").Replace(s))
 }

@@ -88,7 +88,6 @@ func Replay(w io.Writer, h metric.History, mornings []judged.Morning, o Options)
 	return terminal.Sections(w, []page.Section{{Blocks: slices.DeleteFunc(blocks, page.Block.Empty)}}, o.Width, o.Color)
 }
 
-// step writes the smallest step that is found within three nights.
 func step(t judged.Trend) string {
 	from, to := 1.0, 1+t.Tonight.Soon
 	if t.Better == metric.HigherIsBetter {

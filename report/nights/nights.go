@@ -132,7 +132,6 @@ func subject(t judged.Trend) string {
 	return s
 }
 
-// name names the metric of a series and its statistic.
 func name(t judged.Trend) string { return strings.TrimSpace(t.Metric + " " + t.Stat) }
 
 // suspects returns a line for each series whose last night alone is worse, with the command that
@@ -176,7 +175,6 @@ func signed(unit metric.Unit, from, to float64) string {
 	return sign + metric.Format(metric.Ratio, math.Abs(to/from-1))
 }
 
-// events returns a line for each night on which several series changed together.
 func events(n judged.Result) []string {
 	var out []string
 	for _, e := range n.Events {

@@ -78,7 +78,6 @@ func level(t judged.Trend) string {
 
 func figureID(trend int) string { return fmt.Sprintf("figure-%d", trend+1) }
 
-// figure draws a series over its nights, with the range that was expected tonight and its changes.
 func figure(i int, t judged.Trend) page.Figure {
 	first := t.Points[0].Started
 	days := func(at time.Time) float64 { return at.Sub(first).Hours() / 24 }

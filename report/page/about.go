@@ -10,7 +10,6 @@ import (
 	clean "github.com/tokgate/tokgate/report/text"
 )
 
-// differences lists what differs between the settings of the runs on the page.
 func differences(runs []Run) (Section, bool) {
 	s := Section{ID: "runs", Title: "What differs between the runs",
 		Lead: "The curves of the runs are drawn together. A difference between two curves means something only if little else differs between the runs. The facts below differ."}
@@ -68,7 +67,6 @@ func consistency(runs []Run) (Section, bool) {
 	return s, len(s.Blocks) > 0
 }
 
-// strength shows which planted regressions the gate notices.
 func strength(runs []Run) (Section, bool) {
 	s := Section{ID: "strength", Title: report.StrengthTitle,
 		Lead: "A gate is useful only if a regression turns it red. Each regression below was planted on its own."}
@@ -93,7 +91,6 @@ func strength(runs []Run) (Section, bool) {
 	return s, len(s.Blocks) > 0
 }
 
-// environment shows what was measured, and by what.
 func environment(runs []Run) (Section, bool) {
 	s := Section{ID: "environment", Title: "Configuration", Lead: "What was measured, on which server, and by which load generator. To repeat the run, use the same seeds and salt: they make the same prompts."}
 	for _, r := range runs {
@@ -199,7 +196,6 @@ func loads(r Run) string {
 	return strings.Join(parts, "; ")
 }
 
-// definitions explains each metric on the page once.
 func definitions(runs []Run) (Section, bool) {
 	s := Section{ID: "definitions", Title: "How this was measured, and what the words mean",
 		Lead: "Tools define these metrics differently, so compare figures of two tools only if their definitions agree. These are tokgate's definitions."}
@@ -228,7 +224,6 @@ func definitions(runs []Run) (Section, bool) {
 	return s, true
 }
 
-// methods explains how the load was made and how verdicts are reached.
 func methods(runs []Run) []string {
 	out := []string{
 		"Requests in flight (closed loop): the number stays the same, because each slot sends its next request when its last request has ended. Requests at once (burst): all are sent at the same instant.",

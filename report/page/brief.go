@@ -78,7 +78,6 @@ func logo(src []byte) template.URL {
 	return template.URL("data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(src))
 }
 
-// system shows what was measured, one column for each server.
 func system(r Run) *Table {
 	servers := r.Run.Servers[:min(len(r.Run.Servers), 4)]
 	t := factTable(r, "What was measured", servers)
@@ -110,7 +109,6 @@ func system(r Run) *Table {
 	return t
 }
 
-// uses returns a row for each use case on each server.
 func uses(r Run) []Use {
 	var out []Use
 	most := map[metric.LoadKind]float64{} // largest load, by kind of load
@@ -165,7 +163,6 @@ func carried(r Run, w *report.Workload, server string) (class, said string, kind
 	return class, Capital(strings.TrimSuffix(said, testedOnly)), kind, most
 }
 
-// limitedBy names the threshold that limits a capacity.
 func limitedBy(r Run, c *metric.Capacity) string {
 	if c.Binding == "" {
 		return "no limit was met"
@@ -182,7 +179,6 @@ func limitedBy(r Run, c *metric.Capacity) string {
 	return s
 }
 
-// answered returns the decisions of a comparison as rows of a table.
 func answered(r Run, c *compare.Comparison) []Decided {
 	name := Line(c.Name) + ": " + sides(r, c)
 	if c.Skipped != "" {
@@ -283,7 +279,6 @@ func ranges(answer string, of map[string][]*compare.Change) []string {
 	return out
 }
 
-// describeRun describes in two lines how the run was measured.
 func describeRun(r Run) []string {
 	requests, rounds, name := 0, 0, ""
 	for i := range r.Cases {
@@ -309,7 +304,6 @@ func describeRun(r Run) []string {
 	return []string{first, howDecided(r) + " " + caching(r)}
 }
 
-// howDecided describes how verdicts were reached.
 func howDecided(r Run) string {
 	switch {
 	case r.Plan.Decide == "estimate":

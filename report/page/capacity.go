@@ -53,7 +53,6 @@ func capacities(runs []Run) (Section, bool) {
 	return s, len(s.Blocks) > 0
 }
 
-// result returns the answer of a capacity search with the facts behind it.
 func result(r Run, c *metric.Capacity) *Result {
 	out := &Result{Class: capacityClass(r, c), Value: c.Limit(), Unit: kinds[c.Over] + disputed(r, c), Kind: limitKinds[c.Kind],
 		Sentence: sentence(c), Line: Line(c.Answer()) + disputed(r, c)}
@@ -109,7 +108,6 @@ func searchedBounds(r Run, c *metric.Capacity) []verdict.Threshold {
 	return out
 }
 
-// search draws the metric of a threshold at the probes of a search.
 func search(r Run, c *metric.Capacity, t verdict.Threshold) (Figure, bool) {
 	label := Line(t.Title())
 	rule := strings.TrimSpace(relation(t.Op) + " " + t.Limit.Format(t.Unit()))
@@ -184,7 +182,6 @@ func searchPoint(r Run, c *metric.Capacity, p *metric.CapacityProbe, t verdict.T
 			text(toSpare(margin(t.Op, v.V, t.Limit.V)))}
 }
 
-// judgedAs names the outcome of a probe.
 func judgedAs(o report.Outcome) string {
 	if o == report.Pending {
 		return "not judged"
@@ -200,7 +197,6 @@ func toSpare(margin float64) string {
 	return metric.Format(metric.Ratio, margin)
 }
 
-// explain adds to a chart what the points and bars of a search show.
 func explain(f *Figure, r Run, points []chart.Point) {
 	if slices.ContainsFunc(points, func(p chart.Point) bool { return !math.IsNaN(p.Low) || !math.IsNaN(p.High) }) {
 		f.Words += " The bar of a point is its interval; each end holds at the plan's confidence."
@@ -271,7 +267,6 @@ func outcomeClass(outcome report.Outcome) string {
 	return "none"
 }
 
-// probes lists the probes of the search, in order.
 func probes(r Run, c *metric.Capacity) *Table {
 	t := &Table{Caption: "Probes of the search, in the order in which they were made",
 		Columns: []Column{{"Load", 0}, {"Why", 0}, {"Outcome", 0}, {"Requests", 0}, {"Took", 1}, {"Threshold nearest to its limit", 0}, {"Note", 0}}}
@@ -290,7 +285,6 @@ func probes(r Run, c *metric.Capacity) *Table {
 	return t
 }
 
-// margins describes how far each threshold is from its limit at the capacity.
 func margins(r Run, c *metric.Capacity) []string {
 	var out []string
 	for _, t := range searchedBounds(r, c) {

@@ -31,7 +31,6 @@ func choice(r Run) string {
 	return Capital(strings.Join(parts, "; ")) + "."
 }
 
-// decided returns the workloads of which a comparison has a decision, in order.
 func decided(r Run) []string {
 	var out []string
 	for i := range r.Comparisons {
@@ -86,7 +85,6 @@ func missed(r Run, workload, server string) bool {
 	})
 }
 
-// compared returns the answer of each comparison in a line.
 func compared(r Run) []string {
 	var out []string
 	if said := choice(r); len(r.Comparisons) > 1 && said != "" {

@@ -13,7 +13,6 @@ import (
 	"github.com/tokgate/tokgate/report/chart"
 )
 
-// comparisons returns the section that shows each candidate beside its control.
 func comparisons(runs []Run) (Section, bool) {
 	s := Section{ID: "comparison", Title: "Comparison with the control",
 		Lead: "What changes between two servers on the same prompts. A change counts only if its whole interval lies on one side of zero. " +
@@ -27,7 +26,6 @@ func comparisons(runs []Run) (Section, bool) {
 	return s, len(s.Blocks) > 0
 }
 
-// sides names both servers of a comparison, or only the candidate if there is no control.
 func sides(r Run, c *compare.Comparison) string {
 	if c.Control == "" {
 		return r.title(c.Candidate)
@@ -35,7 +33,6 @@ func sides(r Run, c *compare.Comparison) string {
 	return r.title(c.Candidate) + " against " + r.title(c.Control)
 }
 
-// how says how the rounds of a comparison were run.
 func how(c *compare.Comparison) string {
 	switch {
 	case c.Skipped != "":
@@ -124,7 +121,6 @@ func outliers(r Run, c *compare.Comparison) []string {
 	return out
 }
 
-// shift returns a change as text with a sign, such as "+3%".
 func shift(x *compare.Change, n metric.Value) string {
 	if !n.OK {
 		return "–"
@@ -135,7 +131,6 @@ func shift(x *compare.Change, n metric.Value) string {
 	return compare.FormatChange(x.Unit(), n.V, x.Points)
 }
 
-// bounds returns the interval of a change.
 func bounds(x *compare.Change) string {
 	if !x.Low.OK && !x.High.OK {
 		return "–"
@@ -143,7 +138,6 @@ func bounds(x *compare.Change) string {
 	return shift(x, x.Low) + " to " + shift(x, x.High)
 }
 
-// required says which change the plan tolerates, or which improvement it asks for.
 func required(x *compare.Change) string {
 	switch {
 	case !x.Limit.OK:
@@ -179,7 +173,6 @@ func changeVerdict(x *compare.Change) Cell {
 // changeColumns are the columns of every table of changes, but for those that say where.
 var changeColumns = []Column{{"Metric", 0}, {"Control", 0}, {"Candidate", 0}, {"Change", 0}, {"Bounds", 1}, {"Limit", 2}, {"Could be certified", 4}, {"Better", 3}}
 
-// changeCells returns a change as cells below changeColumns.
 func changeCells(x *compare.Change) []Cell {
 	return Row(changeName(x), x.Control.Format(x.Unit()), x.Candidate.Format(x.Unit()), shift(x, x.Change), bounds(x), required(x),
 		shift(x, x.Certifiable), x.Metric.Better.String())
@@ -234,7 +227,6 @@ func changeMark(x *compare.Change) chart.Mark {
 	return chart.Unsure
 }
 
-// changeLegend returns a legend for those marks that occur in the rows.
 func changeLegend(rows []chart.Row) (out []Legend) {
 	for _, l := range []struct {
 		mark chart.Mark
@@ -247,7 +239,6 @@ func changeLegend(rows []chart.Row) (out []Legend) {
 	return out
 }
 
-// changeRow returns a change as a row of a chart, with the given name.
 func changeRow(x *compare.Change, name string) chart.Row {
 	low, high := improvement(x, x.Low), improvement(x, x.High)
 	if x.Metric.Better == metric.LowerIsBetter {
@@ -261,7 +252,6 @@ func changeRow(x *compare.Change, name string) chart.Row {
 
 func changeName(x *compare.Change) string { return Line(x.Title()) }
 
-// changesAt draws the changes of a workload at a level.
 func changesAt(r Run, workload, level string, list []*compare.Change) Figure {
 	title := r.title(workload) + " at " + r.level(workload, level)
 	f := Figure{Title: title, Words: "Each row shows the change from the control to the candidate.",
@@ -310,7 +300,6 @@ func overall(r Run, c *compare.Comparison) (Figure, bool) {
 	return Figure{}, false
 }
 
-// overlaid draws the distributions of control and candidate in one picture.
 func overlaid(r Run, c *compare.Comparison, workload, level string) (Figure, bool) {
 	both := track{r: r, workload: workload}
 	var names []string

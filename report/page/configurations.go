@@ -50,7 +50,6 @@ func configurations(runs []Run) (Section, bool) {
 	return s, len(s.Blocks) > 0
 }
 
-// sharedLevels returns the levels of the plan that three or more servers ran.
 func sharedLevels(r Run, w *report.Workload) []string {
 	var out []string
 	n := map[string]int{}

@@ -120,7 +120,6 @@ func (t track) line() []*report.Case {
 	return out
 }
 
-// loadAxis returns the axis of the load. ns are the values at its ticks.
 func loadAxis(kind metric.LoadKind, ns []float64) chart.Axis {
 	a := chart.Axis{Title: Capital(kinds[kind]), Ticks: ns,
 		Format: func(v float64) string { return strconv.FormatFloat(math.Round(v*1000)/1000, 'f', -1, 64) }}
@@ -260,7 +259,6 @@ func (cv curve) figure(runs []Run, lines []track, of func(*report.Case) metric.V
 	return f
 }
 
-// finding says in a sentence where the lines are lowest and highest.
 func (cv curve) finding(lines []track, of func(*report.Case) metric.Value) string {
 	var low, high extreme
 	var of2 [2]string
@@ -345,7 +343,6 @@ func amount(key string) (float64, bool) {
 	return n * factor, err == nil
 }
 
-// relation writes a comparison operator as in mathematics, such as ≤.
 func relation(op string) string {
 	switch op {
 	case "<=":

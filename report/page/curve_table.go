@@ -46,7 +46,6 @@ func (cv curve) matrix(lines []track, of func(*report.Case) metric.Value, unit m
 	return tab
 }
 
-// table returns the data of a figure as a table.
 func (cv curve) table(lines []track, of func(*report.Case) metric.Value, axis string, unit metric.Unit) *Table {
 	if m := cv.matrix(lines, of, unit); m != nil {
 		return m

@@ -220,7 +220,6 @@ func timeline(r Run, t *report.Timeline) (Figure, bool) {
 	return f, f.Chart != ""
 }
 
-// levels returns a section with a table of everything that was measured.
 func levels(runs []Run) (Section, bool) {
 	s := Section{ID: "levels", Title: "All levels", Lead: "Every level of the plan, with the figures behind the charts. The probes of a search are in the section of their use case."}
 	for _, r := range runs {
@@ -249,7 +248,6 @@ func levels(runs []Run) (Section, bool) {
 	return s, len(s.Blocks) > 0
 }
 
-// failures lists the failed requests, with the server's own messages.
 func failures(runs []Run) (Section, bool) {
 	s := Section{ID: "failures", Title: "Failed requests", Lead: "What went wrong, in the server's own words. The most frequent failure comes first. A failed request counts as slower than every other request."}
 	t := &Table{Words: true, Caption: "Failed requests", Columns: Heads("Where", "Requests", "Kind", "What was said")}

@@ -49,7 +49,6 @@ func guidance(runs []Run) (Section, bool) {
 	return s, true
 }
 
-// size describes the length of a workload's prompts and answers in words.
 func size(w *report.Workload) string {
 	if len(w.Mix) > 0 {
 		return "a mix of " + Line(strings.Join(w.Mix, ", "))
@@ -71,7 +70,6 @@ func size(w *report.Workload) string {
 
 const warnsOnly = " (a warning)"
 
-// rules describes the workload's thresholds in words.
 func rules(w *report.Workload) string {
 	var out []string
 	for _, b := range w.Bounds {
@@ -163,7 +161,6 @@ func capacityClass(r Run, c *metric.Capacity) string {
 	return "pass"
 }
 
-// sentence describes a capacity in words.
 func sentence(c *metric.Capacity) string {
 	if c.OfRate() {
 		return rateSentence(c)
@@ -188,18 +185,15 @@ func sentence(c *metric.Capacity) string {
 	return "Not known: " + Line(c.Reason)
 }
 
-// amountOf formats the number n of requests in flight, or of steps of the rate, in words.
 func amountOf(c *metric.Capacity, n int) string {
 	at := loadOf(c, n)
 	return inFlight(&at)
 }
 
-// loadOf returns a case with the load of level n of a search.
 func loadOf(c *metric.Capacity, n int) report.Case {
 	return report.Case{Level: &metric.Level{Kind: c.Over, N: n, Rate: c.Load(n)}}
 }
 
-// rateSentence describes the result of a search for the largest certified rate in a sentence.
 func rateSentence(c *metric.Capacity) string {
 	var s string
 	switch {
@@ -242,7 +236,6 @@ func binding(c *metric.Capacity) string {
 	return " " + name + " limits the capacity."
 }
 
-// bindingName returns the title of the metric whose threshold limits the capacity.
 func bindingName(c *metric.Capacity) string {
 	name, stat, _ := strings.Cut(c.Binding, " ")
 	def, _ := metric.Lookup(name)

@@ -7,7 +7,6 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// hardware returns the section on what the servers ran on, as far as it was reported.
 func hardware(runs []Run) (Section, bool) {
 	s := Section{ID: "hardware", Title: "Hardware", Lead: "What each server ran on, as the machine and the server reported it."}
 	if len(runs) != 1 {
@@ -25,7 +24,6 @@ func hardware(runs []Run) (Section, bool) {
 	return s, len(t.Rows) > 0
 }
 
-// factTable returns an empty table with a column for each server.
 func factTable(r Run, caption string, servers []*metric.ServerRun) *Table {
 	t := &Table{Words: true, Caption: caption, Columns: Heads("Fact")}
 	for _, s := range servers {
@@ -47,7 +45,6 @@ func (t *Table) factRow(name string, servers []*metric.ServerRun, of func(*metri
 	}
 }
 
-// about returns the plan's description of a server.
 func about(r Run, server string) string {
 	if s := r.Server(server); s != nil {
 		return Line(s.Description)

@@ -10,7 +10,6 @@ import (
 	"github.com/tokgate/tokgate/report/chart"
 )
 
-// serverSection draws what the server and its GPUs reported about themselves, at each load.
 func serverSection(runs []Run) (Section, bool) {
 	return Section{
 		ID: "inside", Title: "Inside the server",
@@ -91,7 +90,6 @@ func within(at []float64, from, to float64) (i, j int) {
 	return i, max(i, j)
 }
 
-// typical returns the approximate time between two readings.
 func typical(at []float64) float64 { return (at[len(at)-1] - at[0]) / float64(len(at)-1) }
 
 func indexes(n int) []int {

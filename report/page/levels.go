@@ -72,7 +72,6 @@ var answerColumns = []measure{
 	figure(2, "valid_tool_call", ""),
 }
 
-// figure returns a column with one statistic of a metric.
 func figure(rank int, name, stat string) measure {
 	def, _ := metric.Lookup(name)
 	return measure{Column{strings.TrimSpace(def.Title + " " + stat), rank}, name, func(c *report.Case) string {
@@ -100,7 +99,6 @@ func gap(rank int, stat string) measure {
 	return column
 }
 
-// withHead returns a copy of the column with another head, usually a shorter one.
 func (m measure) withHead(head string) measure {
 	m.Head = head
 	return m
@@ -140,7 +138,6 @@ func levelTables(cases []*report.Case) []Block {
 	return out
 }
 
-// queried returns a table with a row for each series of the plan, at each level.
 func queried(cases []*report.Case) *Table {
 	t := &Table{Caption: "By Prometheus", Columns: Heads("Series", "Level", "Mean", "Min", "Max", "Readings")}
 	for _, c := range cases {
@@ -156,7 +153,6 @@ func queried(cases []*report.Case) *Table {
 	return t
 }
 
-// replicas returns a table with a row for each server behind a gateway, at each level.
 func replicas(cases []*report.Case) *Table {
 	t := &Table{Caption: "Replica by replica", Columns: Heads("Replica", "Level", "Requests", "Output tokens", "Share", "Running mean", "Waiting max", "KV max", "Cache hits")}
 	cached := false
@@ -189,7 +185,6 @@ func told(unit metric.Unit, v float64, known bool) string {
 	return metric.Value{V: v, OK: known}.Format(unit)
 }
 
-// turns returns a table with a row for each turn of the conversations at each level.
 func turns(cases []*report.Case) *Table {
 	t := &Table{Caption: "Turn by turn", Columns: Heads("Level", "Turn", "Requests", "TTFT mean", "TTFT p95", "Cached")}
 	for _, c := range cases {
@@ -206,7 +201,6 @@ func turns(cases []*report.Case) *Table {
 	return t
 }
 
-// dataRows returns a table on the rows of a data set that each level sent.
 func dataRows(cases []*report.Case) *Table {
 	t := &Table{Caption: "Rows of the data set, and their lengths in tokens",
 		Columns: Heads("Level", "Rows", "Again", "Prompt p5", "Prompt p50", "Prompt p95", "Answer p5", "Answer p50", "Answer p95")}
@@ -244,7 +238,6 @@ func requests(c *report.Case) string {
 	return fmt.Sprintf("%d/%d", c.Completed, c.Due())
 }
 
-// window writes the length of the time over which the rates of the case were computed.
 func window(c *report.Case) string {
 	if c.Window <= 0 {
 		return "–"
@@ -252,7 +245,6 @@ func window(c *report.Case) string {
 	return metric.Format(metric.Seconds, c.Window)
 }
 
-// remarks returns the notes on levels, why some were not run, and the failed requests of each.
 func remarks(r Run, cases []*report.Case) []string {
 	var out []string
 	for _, c := range cases {

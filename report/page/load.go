@@ -78,7 +78,6 @@ var systemCurves = []curve{
 
 const openCurves = 3
 
-// systemFigures draws charts of the server as a whole, by load.
 func systemFigures(runs []Run) (Section, bool) {
 	s := Section{ID: "system", Title: "The server as a whole", Lead: "What the server delivers to all users together, by requests in flight."}
 	curves, open := append([]curve{throughputCurve, ttftCurve, speedCurve}, systemCurves...), 3+openCurves

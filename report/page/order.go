@@ -62,7 +62,6 @@ func Comment(d *report.Document) []Section {
 	return []Section{{Blocks: []Block{{List: answers(r, 8), Strong: true}, {Table: changes(r)}, {Checks: unmet}, {Table: met(r)}}}}
 }
 
-// serversOf returns a section for each server: what it is, its checks, its error and its log.
 func serversOf(r Run) []Section {
 	var out []Section
 	for _, s := range r.Run.Servers {
@@ -120,7 +119,6 @@ func otherChecks(runs []Run) (Section, bool) {
 	return Section{Blocks: []Block{{Checks: list}}}, len(list) > 0
 }
 
-// passedSection returns the folded list of what passed.
 func passedSection(runs []Run) (Section, bool) {
 	t := passed(runs[0])
 	return Section{Blocks: []Block{fold(plural(len(t.Rows), "check")+" passed", Block{Table: t})}}, len(t.Rows) > 0
@@ -146,7 +144,6 @@ func overview(r Run) Block {
 	return Block{Table: t}
 }
 
-// met returns a table of the thresholds that passed, with what they have to spare.
 func met(r Run) *Table {
 	t := &Table{Columns: Heads("", "Where", "Met"), Words: true}
 	for i := range r.Verdicts {

@@ -88,18 +88,15 @@ func count(n int) string {
 // which mean returns.
 func mean(c *report.Case, name string) metric.Value { return c.Summary(name).Stat("mean") }
 
-// stat returns a function that returns a statistic of a metric for a case.
 func stat(name, of string) func(*report.Case) metric.Value {
 	return func(c *report.Case) metric.Value { return c.Summary(name).Stat(of) }
 }
 
-// unitOf returns the base unit of a metric.
 func unitOf(name string) metric.Unit {
 	def, _ := metric.Lookup(name)
 	return def.Unit
 }
 
-// format formats a value of a metric for people.
 func format(name string, v float64) string { return metric.Format(unitOf(name), v) }
 
 // inFlight describes the load of a case in words, such as "8 requests in flight".
@@ -158,7 +155,6 @@ func several(runs []Run, of func(*report.Case) string) bool {
 	return false
 }
 
-// measured calls f for every case that was measured.
 func measured(runs []Run, f func(Run, *report.Case)) {
 	for _, r := range runs {
 		for i := range r.Cases {
@@ -169,7 +165,6 @@ func measured(runs []Run, f func(Run, *report.Case)) {
 	}
 }
 
-// title returns the title of a workload or a server.
 func (r Run) title(address string) string {
 	if r.Document == nil {
 		return Line(address)
@@ -177,10 +172,8 @@ func (r Run) title(address string) string {
 	return Line(r.TitleOf(address))
 }
 
-// level returns the title of a level of a workload.
 func (r Run) level(workload, level string) string { return Line(r.LevelTitle(workload, level)) }
 
-// levelOf returns the title of the level of a case.
 func levelOf(c *report.Case) string {
 	if c.Title == "" {
 		return Line(c.Name)
@@ -214,7 +207,6 @@ func (r Run) useCase(w *report.Workload) bool {
 		slices.ContainsFunc(r.Run.Capacities, func(c *metric.Capacity) bool { return c.Workload == w.Address })
 }
 
-// anchorOf returns the link to the section of a use case.
 func (r Run) anchorOf(w *report.Workload) string {
 	n := 0
 	for i := range r.Workloads {
@@ -231,12 +223,10 @@ func caseID(w *report.Workload, r Run) string {
 	return fmt.Sprintf("case-%d", 1+slices.IndexFunc(r.Workloads, func(x report.Workload) bool { return x.Address == w.Address }))
 }
 
-// control reports whether the server is the control of a comparison.
 func (r Run) control(server string) bool {
 	return slices.ContainsFunc(r.Comparisons, func(c *compare.Comparison) bool { return c.Control == server })
 }
 
-// capacity returns the result of a search; nil if there was none.
 func (r Run) capacity(workload, server string) *metric.Capacity {
 	for _, c := range r.Run.Capacities {
 		if c.Workload == workload && c.Server == server {

@@ -64,7 +64,6 @@ func useCase(r Run, w *report.Workload) Section {
 	return s
 }
 
-// levelWords returns the descriptions of a use case's levels, as "level: description".
 func levelWords(r Run, w *report.Workload) []string {
 	var out []string
 	for _, c := range r.CasesOf(w.Address, "") {
@@ -109,7 +108,6 @@ func outcomeOf(r Run, w *report.Workload, server string) *Result {
 	return l
 }
 
-// trust returns a few words on how certain a capacity is.
 func trust(r Run, c *metric.Capacity) string {
 	switch {
 	case r.Plan.Decide == "estimate" && !c.Confirmed:
@@ -166,12 +164,10 @@ func overLoad(r Run, w *report.Workload) []Figure {
 	return out[:min(len(out), most+1)]
 }
 
-// unlimited returns the mean of a metric as a threshold without a limit.
 func unlimited(name string) verdict.Threshold {
 	return verdict.Threshold{Metric: metric.MustLookup(name), Stat: metric.Stat{Kind: metric.Mean}}
 }
 
-// curveOf describes the curve that shows how a statistic of a metric depends on the load.
 func curveOf(name, stat string, kind metric.LoadKind) curve {
 	def, _ := metric.Lookup(name)
 	cv := curve{kind: kind, name: name, title: Line(strings.TrimSpace(cmp.Or(def.Title, name) + " " + stat)),
@@ -220,7 +216,6 @@ func besideLimit(r Run, w *report.Workload, server string) *Table {
 	return aroundLimit(r, w, c, cases)
 }
 
-// aroundLimit returns a table of three loads: the smallest, the capacity and a higher one.
 func aroundLimit(r Run, w *report.Workload, c *metric.Capacity, cases []*report.Case) *Table {
 	byN, ns := byLoad(c, cases)
 	if len(ns) < 2 {
@@ -280,7 +275,6 @@ func byLoad(c *metric.Capacity, cases []*report.Case) (byN map[int]*report.Case,
 	return byN, ns
 }
 
-// columns returns a table with a column for each case.
 func columns(r Run, w *report.Workload, server string, shown []*report.Case, names []string) *Table {
 	unit := kinds[shown[0].Kind]
 	if shown[0].Speedup > 0 {

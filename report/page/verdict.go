@@ -41,7 +41,6 @@ func folded(list []Check, one, rest string) Block {
 	return fold(plural(len(list), one)+rest, Block{Checks: list})
 }
 
-// checks returns the verdicts that of selects, in the order of the plan.
 func checks(r Run, of func(*report.Verdict) bool) []Check {
 	var out []Check
 	for i := range r.Verdicts {
@@ -170,7 +169,6 @@ func passed(r Run) *Table {
 	return t
 }
 
-// meaning describes in a sentence what the outcome means for the reader.
 func meaning(d *report.Document) (class, sentence string) {
 	switch {
 	case d.ExitCode == 130:
@@ -191,7 +189,6 @@ func meaning(d *report.Document) (class, sentence string) {
 	return "error", "Something could not be measured, so there is no verdict on it. A missing measurement never passes."
 }
 
-// unmetWords says in a sentence what a failed run failed; "" for every other run.
 func unmetWords(r Run) string {
 	if r.Outcome != report.Fail {
 		return ""
@@ -213,7 +210,6 @@ func unmetWords(r Run) string {
 	return s + "."
 }
 
-// failed describes in a few words which check failed.
 func failed(r Run, v *report.Verdict) string {
 	name := Line(v.Name)
 	if th := v.Threshold; th != nil {
@@ -242,7 +238,6 @@ func confidence(d *report.Document) string {
 	return " at " + metric.Format(metric.Ratio, d.Plan.Confidence) + " confidence"
 }
 
-// check returns a verdict as every report shows it.
 func check(r Run, v *report.Verdict) Check {
 	s := statuses[v.Status()]
 	c := Check{
@@ -359,7 +354,6 @@ func matrices(r Run, workload string) []*Table {
 	return out
 }
 
-// matrix returns a table with a row for each threshold and a column for each level.
 func matrix(r Run, list []*report.Verdict) *Table {
 	t := &Table{Columns: Heads("Must hold")}
 	var levels []string

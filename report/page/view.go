@@ -50,7 +50,6 @@ type Fold struct {
 	Open   bool
 }
 
-// fold returns a block with blocks that stay hidden.
 func fold(title string, blocks ...Block) Block {
 	return Block{Fold: &Fold{Title: title, Blocks: blocks}}
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// sign returns the cell of a status: its sign, its word and its colour.
 func sign(st verdict.Status) Cell {
 	s := statuses[st]
 	return Cell{Text: s[2], Class: s[0], Sign: s[1]}

@@ -94,7 +94,6 @@ func (f *Forecast) count(kind func(*Work) bool) (done, all int) {
 	return done, all
 }
 
-// part returns the entry of Parts for a server, a workload and a level; nil if there is none.
 func (f *Forecast) part(server, workload, level string) *Work {
 	i := slices.IndexFunc(f.Parts, func(p Work) bool {
 		return text.Line(p.Server) == text.Line(server) && text.Line(p.Workload) == text.Line(workload) &&

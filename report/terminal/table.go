@@ -130,7 +130,6 @@ func (t *terminal) row(r []string, cells []page.Cell, keep, widths []int, right 
 	}
 }
 
-// fit returns the width that each column needs, in characters.
 func fit(rows [][]string) []int {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {

@@ -38,7 +38,6 @@ func Summary(w io.Writer, d *report.Document, width int, color bool) error {
 	return write(w, d, page.Summary(d), width, color, short)
 }
 
-// short makes every check one line.
 func short(t *terminal) { t.short = true }
 
 func write(w io.Writer, d *report.Document, sections []page.Section, width int, color bool, options ...func(*terminal)) error {
@@ -189,7 +188,6 @@ func (t *terminal) block(b page.Block, titled bool) {
 	}
 }
 
-// log writes the end of a server's log.
 func (t *terminal) log(s string) {
 	lines := strings.Split(text.Block(s), "\n")
 	if cut := len(lines) - logLines; cut > 0 {
@@ -249,7 +247,6 @@ func (t *terminal) checks(list []page.Check) {
 	}
 }
 
-// check writes all details of a check.
 func (t *terminal) check(c page.Check) {
 	if t.short {
 		said := c.Name + " of " + c.Where + ": " + c.Message
