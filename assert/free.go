@@ -2,6 +2,7 @@ package assert
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -216,10 +217,7 @@ func (t tree) put(name, key string, v cty.Value) {
 }
 
 func (t tree) value() cty.Value {
-	all := map[string]cty.Value{}
-	for name, v := range t.single {
-		all[name] = v
-	}
+	all := maps.Clone(t.single)
 	for name, v := range t.keyed {
 		all[name] = cty.ObjectVal(v)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/assert/sample"
+	"github.com/tokgate/tokgate/assert/stat"
 	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -150,15 +151,8 @@ func (st standstill) waits(measured []float64, x float64) float64 {
 // quantile returns the time in seconds that at most the given share of requests would exceed, if
 // they arrived at random times; see waits.
 func (st standstill) quantile(measured []float64, share float64) float64 {
-	low, high := 0.0, measured[len(measured)-1]+st.longest.Seconds()+measured[len(measured)/2]
-	for range 50 {
-		if mid := (low + high) / 2; st.waits(measured, mid) <= share {
-			high = mid
-		} else {
-			low = mid
-		}
-	}
-	return high
+	most := measured[len(measured)-1] + st.longest.Seconds() + measured[len(measured)/2]
+	return stat.Bisect(0, most, func(x float64) bool { return st.waits(measured, x) <= share })
 }
 
 // stoodStill adds a note if the server stood still. The note says what the TTFT would be for

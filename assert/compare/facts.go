@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -69,15 +70,7 @@ func certain(tests []test, alpha float64, nominal func(alpha float64) float64) [
 		}
 		return out
 	}
-	slices.SortStableFunc(facts, func(a, b []int) int {
-		switch x, y := least(a), least(b); {
-		case x < y:
-			return -1
-		case x > y:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(facts, func(a, b []int) int { return cmp.Compare(least(a), least(b)) })
 	out := make([]bool, len(tests))
 	for k, f := range facts {
 		allowed := nominal(alpha / float64(len(facts)-k))

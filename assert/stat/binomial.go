@@ -80,16 +80,16 @@ func ClopperPearson(k, n, alpha float64) (low, high float64, ok bool) {
 	}
 	low, high = 0, 1
 	if k > 0 {
-		low = bisect(0, 1, func(p float64) bool { return AtLeast(k, n, p) > alpha })
+		low = Bisect(0, 1, func(p float64) bool { return AtLeast(k, n, p) > alpha })
 	}
 	if k < n {
-		high = bisect(0, 1, func(p float64) bool { return atMost(k, n, p) <= alpha })
+		high = Bisect(0, 1, func(p float64) bool { return atMost(k, n, p) <= alpha })
 	}
 	return low, high, true
 }
 
-// bisect finds the point between lo and hi from which on the condition above is true.
-func bisect(lo, hi float64, above func(float64) bool) float64 {
+// Bisect finds the point between lo and hi from which on the condition above is true.
+func Bisect(lo, hi float64, above func(float64) bool) float64 {
 	for range 200 {
 		mid := lo + (hi-lo)/2
 		if mid == lo || mid == hi {

@@ -1,6 +1,7 @@
 package stat
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -68,15 +69,7 @@ func Holm(p []float64, alpha float64) []bool {
 		}
 		return p[i]
 	}
-	slices.SortStableFunc(order, func(i, j int) int {
-		switch {
-		case key(i) < key(j):
-			return -1
-		case key(i) > key(j):
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(key(i), key(j)) })
 	out := make([]bool, len(p))
 	for k, i := range order {
 		if !(key(i) <= alpha/float64(len(p)-k)) {

@@ -1,6 +1,7 @@
 package stat
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -33,15 +34,7 @@ func Flips(quantities [][]float64) []float64 {
 		n = max(n, len(x))
 		scaled[j], observed[j] = studentized(x)
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		switch {
-		case observed[a] > observed[b]:
-			return -1
-		case observed[a] < observed[b]:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(observed[b], observed[a]) })
 	// reached[k] counts the sign patterns under which quantity k, or a later quantity in the order,
 	// is at least as large as quantity k was measured.
 	reached, flips := make([]int, len(order)), 0

@@ -17,7 +17,7 @@ func PairedShare(lost, won, n, alpha float64) (low, high float64, ok bool) {
 		return 0, 0, false
 	}
 	upper := func(lost, won float64) float64 {
-		return bisect((lost-won)/n, 1, func(d float64) bool { return pairedBelow(lost, won, n, d, alpha) })
+		return Bisect((lost-won)/n, 1, func(d float64) bool { return pairedBelow(lost, won, n, d, alpha) })
 	}
 	return -upper(won, lost), upper(lost, won), true
 }

@@ -64,7 +64,7 @@ func TestPairedShare(t *testing.T) {
 		// Clopper and Pearson's bound is the share of losses at which b or fewer losses have a
 		// probability of 5 %.
 		if c == 0 {
-			hi = max(hi, bisect(0, 1, func(p float64) bool { return atMost(float64(b), float64(n), p) <= 0.05 }))
+			hi = max(hi, Bisect(0, 1, func(p float64) bool { return atMost(float64(b), float64(n), p) <= 0.05 }))
 		}
 		return hi
 	}

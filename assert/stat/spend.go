@@ -60,7 +60,7 @@ func spend(at []int, share []float64, alpha float64) []float64 {
 			}
 			return sum
 		}
-		boundary := bisect(-10, 10, func(x float64) bool { return crossing(x) <= alpha*(share[k]-gone) })
+		boundary := Bisect(-10, 10, func(x float64) bool { return crossing(x) <= alpha*(share[k]-gone) })
 		out[k] = min(alpha, tail(boundary/math.Sqrt(t)))
 		from := -8 * math.Sqrt(t)
 		width := (boundary - from) / cells

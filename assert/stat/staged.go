@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sort"
 	"sync"
 )
 
@@ -121,19 +122,9 @@ func (d Drift) Bounds(alpha float64) (low, high float64) {
 // StartsNeeded returns how many values a side takes to tell the difference from the limit, if the
 // difference and the spread stay the same. ok is false if a thousand would not suffice.
 func (d Drift) StartsNeeded(limit, alpha float64) (n int, ok bool) {
-	distance := math.Abs(d.Diff - limit)
-	low, high := 2, 1000
-	if !(d.Half(high, alpha) < distance) {
-		return 0, false
-	}
-	for high-low > 1 {
-		if mid := (low + high) / 2; d.Half(mid, alpha) < distance {
-			high = mid
-		} else {
-			low = mid
-		}
-	}
-	return high, true
+	const most = 1000
+	n = 3 + sort.Search(most-2, func(i int) bool { return d.Half(3+i, alpha) < math.Abs(d.Diff-limit) })
+	return n, n <= most
 }
 
 // Half returns the distance from the estimate to its bound after n values a side, at least 2, if the

@@ -2,6 +2,7 @@ package stat
 
 import (
 	"math"
+	"sort"
 	"sync"
 	"sync/atomic"
 )
@@ -73,7 +74,7 @@ func studentUpper(tail, df float64) float64 {
 			return hi
 		}
 	}
-	t := bisect(0, hi, func(t float64) bool { return studentTail(t, df) <= tail })
+	t := Bisect(0, hi, func(t float64) bool { return studentTail(t, df) <= tail })
 	if kept.Add(1) > 1000 {
 		kept.Store(0)
 		uppers.Clear()
@@ -190,21 +191,9 @@ func MeanNeeded(units []float64, limit, alpha float64) (n int, ok bool) {
 	half := func(n int) float64 {
 		return StudentQuantile(1-alpha, float64(n-1)) * math.Sqrt(variance/float64(n))
 	}
-	lo, hi := 1, 2
-	for half(hi) >= distance {
-		lo = hi
-		if hi *= 2; hi > 1_000_000 {
-			return 0, false
-		}
-	}
-	for hi-lo > 1 {
-		if mid := (lo + hi) / 2; half(mid) < distance {
-			hi = mid
-		} else {
-			lo = mid
-		}
-	}
-	return hi, true
+	const most = 1_000_000
+	n = 2 + sort.Search(most-1, func(i int) bool { return half(2+i) < distance })
+	return n, n <= most
 }
 
 // Moments returns the mean of all values in the lists, and their sample variance with the divisor

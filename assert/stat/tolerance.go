@@ -48,15 +48,7 @@ func toleranceFactor(n int, content, confidence float64) float64 {
 	for noncentralT(low*root, float64(n-1), delta) > confidence {
 		low *= 2
 	}
-	for range 60 {
-		mid := (low + high) / 2
-		if noncentralT(mid*root, float64(n-1), delta) < confidence {
-			low = mid
-		} else {
-			high = mid
-		}
-	}
-	return high
+	return Bisect(low, high, func(k float64) bool { return noncentralT(k*root, float64(n-1), delta) >= confidence })
 }
 
 // noncentralT returns P(T ≤ t) for a T of the noncentral t distribution with nu degrees of freedom.
