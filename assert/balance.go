@@ -126,5 +126,5 @@ func (s *subject) imbalanced(v *Verdict, t *plan.Threshold) {
 		return
 	}
 	more := max(float64(s.n)*(float64(n)/x.units-1), 1)
-	v.More, v.Needs = int(math.Ceil(more)), "needs about "+verdict.Count(int(math.Ceil(more)), "more requests")
+	v.More, v.Needs = int(math.Ceil(more)), verdict.NeedsMore(int(math.Ceil(more)), "requests")
 }

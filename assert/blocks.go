@@ -132,7 +132,7 @@ func (e evidence) shortfall(total float64) (words string, requests int) {
 	if step := math.Pow(10, math.Floor(math.Log10(extra))-1); step > 1 {
 		extra = math.Ceil(extra/step) * step
 	}
-	return "needs about " + verdict.Count(int(extra), "more requests") + e.lasting(extra), int(extra)
+	return verdict.NeedsMore(int(extra), "requests") + e.lasting(extra), int(extra)
 }
 
 // lasting says how long the given number of requests takes at the level's pace, such as ", 15 min".

@@ -79,20 +79,13 @@ func (s *subject) needed(share, e, effective float64) float64 {
 	return float64(n) / s.independence(effective)
 }
 
-// settled sets the outcome by the plan's policy: by the point estimate, which meets the limit or not,
-// or by the test. Below means that the value certainly meets its limit, and Above that it does not.
-// settled returns false if the verdict is inconclusive.
+// settled sets the outcome by sample.Decide. It returns false if the verdict is inconclusive.
 func (s *subject) settled(v *Verdict, meets bool, test stat.Side) bool {
-	switch {
-	case s.policy.Decide == plan.Estimate:
-		estimated(v, meets)
-	case test == stat.Open:
-		v.Outcome = Inconclusive
-		return false
-	default:
-		decided(v, test == stat.Below)
+	v.Outcome = sample.Decide(s.policy, meets, test)
+	if s.policy.Decide == plan.Estimate {
+		v.Caution(verdict.ByEstimate)
 	}
-	return true
+	return v.Outcome != Inconclusive
 }
 
 // decide settles an exact test of a share. The parameter needed is the total number of requests that
@@ -394,5 +387,5 @@ func decided(v *Verdict, pass bool) {
 // estimated sets the outcome from the point estimate.
 func estimated(v *Verdict, pass bool) {
 	decided(v, pass)
-	v.Caution(`point estimate (decide = "estimate"): the verdict is not certified`)
+	v.Caution(verdict.ByEstimate)
 }

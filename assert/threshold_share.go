@@ -205,7 +205,7 @@ func (s *subject) undecidedShare(v *Verdict, t *plan.Threshold, c shareTest, nee
 	case s.policy.Clusters == plan.ClustersRound && v.More > 0 && c.share < c.e:
 		rounds := float64(s.units())
 		more := max(math.Ceil(rounds*needed/float64(s.n)-1e-9)-rounds, 1)
-		v.Needs = "needs about " + verdict.Count(int(more), "more rounds") + s.lasting(float64(v.More))
+		v.Needs = verdict.NeedsMore(int(more), "rounds") + s.lasting(float64(v.More))
 	}
 }
 

@@ -125,9 +125,5 @@ func badSide(t *plan.Threshold) string {
 }
 
 func (s *subject) bounds(v *Verdict, unit metric.Unit) string {
-	confidence := metric.Format(metric.Ratio, 1-s.alpha)
-	if !v.Low.OK || !v.High.OK {
-		return "no " + confidence + " bounds"
-	}
-	return fmt.Sprintf("%s bounds %s to %s", confidence, metric.Format(unit, v.Low.V), metric.Format(unit, v.High.V))
+	return verdict.Bounds(1-s.alpha, v.Low, v.High, func(x float64) string { return metric.Format(unit, x) })
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tokgate/tokgate/assert/sample"
 	"github.com/tokgate/tokgate/assert/stat"
 	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
@@ -207,21 +208,15 @@ func (c *Change) require(bound *plan.Change, claim *plan.Claim, policy plan.Poli
 			c.delta, c.limit = other, least // the opposite change is more likely to fail
 		}
 	}
-	switch {
-	case policy.Decide == plan.Estimate && ok:
-		c.Outcome = verdict.Fail
-		if within {
-			c.Outcome = verdict.Pass
-		}
-		c.Notes = append(c.Notes, `point estimate (decide = "estimate"): the verdict is not certified`)
-	case below:
-		c.Outcome = verdict.Pass
-	default:
-		c.Outcome = verdict.Inconclusive
-		if c.pFail = c.delta.pAbove(c.limit); c.pFail <= alpha {
-			c.Outcome = verdict.Fail
-		}
+	test := stat.Open
+	if policy.Decide == plan.Estimate && ok {
+		c.Notes = append(c.Notes, verdict.ByEstimate)
+	} else if policy.Decide = plan.Certified; below {
+		test = stat.Below
+	} else if c.pFail = c.delta.pAbove(c.limit); c.pFail <= alpha {
+		test = stat.Above
 	}
+	c.Outcome = sample.Decide(policy, within, test)
 	c.Message = c.line()
 	if c.Outcome == verdict.Inconclusive {
 		c.Needs = c.needs(alpha)
@@ -262,15 +257,15 @@ func (c *Change) needs(alpha float64) string {
 		return fmt.Sprintf("the change is too near to its limit: more than %d times as many rounds would be needed", 50)
 	}
 	more := (n - len(c.delta.units)) * max(1, len(c.Pairs)/max(len(c.delta.units), 1))
-	return fmt.Sprintf("needs about %s, or more requests in each round", verdict.Count(more, "more rounds"))
+	return verdict.NeedsMore(more, "rounds") + ", or more requests in each round"
 }
 
 // line describes the change in one line: "ttft p95 −1.2% (−3.4% to +1.1%), tolerated +10%".
 func (c *Change) line() string {
 	s := c.Name()
 	if c.Change.OK {
-		s = fmt.Sprintf("%s %s → %s, %s (%s bounds %s to %s)", c.Name(), metric.Format(c.Unit(), c.Control.V), metric.Format(c.Unit(), c.Candidate.V),
-			c.percent(c.Change.V), metric.Format(metric.Ratio, c.Confidence), c.percent(c.Low.V), c.percent(c.High.V))
+		s = fmt.Sprintf("%s %s → %s, %s (%s)", c.Name(), metric.Format(c.Unit(), c.Control.V), metric.Format(c.Unit(), c.Candidate.V),
+			c.percent(c.Change.V), verdict.Bounds(c.Confidence, c.Low, c.High, c.percent))
 	} else if c.Why != "" {
 		s += ": " + c.Why
 	}

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/tokgate/tokgate/assert/stat"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -21,6 +23,16 @@ func Meets(v float64, op plan.Op, limit float64) bool {
 		return v >= limit
 	}
 	return false
+}
+
+// Decide returns the outcome of a test by the plan's policy: by the point estimate, which meets the
+// limit or not, or by what the test proves. Below means that the limit is certainly met, and Above that
+// it is not.
+func Decide(policy plan.Policy, meets bool, test stat.Side) verdict.Outcome {
+	if policy.Decide == plan.Estimate {
+		test = map[bool]stat.Side{true: stat.Below, false: stat.Above}[meets]
+	}
+	return map[stat.Side]verdict.Outcome{stat.Below: verdict.Pass, stat.Open: verdict.Inconclusive, stat.Above: verdict.Fail}[test]
 }
 
 // Upward reports whether the operator sets a lower limit, which means that higher values are

@@ -3,6 +3,8 @@ package verdict
 import (
 	"fmt"
 	"strings"
+
+	"github.com/tokgate/tokgate/metric"
 )
 
 // Count returns a number with its noun, such as "1 round" or "12 rounds".
@@ -15,6 +17,21 @@ func Count(n int, plural string) string {
 	}
 	return fmt.Sprintf("%d %s", n, plural)
 }
+
+// ByEstimate is the note on a verdict that the point estimate decides.
+const ByEstimate = `point estimate (decide = "estimate"): the verdict is not certified`
+
+// Bounds writes the two one-sided bounds of a value or of a change, each at the given confidence.
+func Bounds(confidence float64, low, high metric.Value, write func(float64) string) string {
+	words := metric.Format(metric.Ratio, confidence) + " bounds"
+	if !low.OK || !high.OK {
+		return "no " + words
+	}
+	return words + " " + write(low.V) + " to " + write(high.V)
+}
+
+// NeedsMore says about how many more observations would decide a verdict.
+func NeedsMore(n int, plural string) string { return "needs about " + Count(n, "more "+plural) }
 
 // Enumerate returns a list as text, such as "a", "a and b" or "a, b and c".
 func Enumerate(list []string) string {
