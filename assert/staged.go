@@ -97,20 +97,3 @@ func (s *subject) inStages(list []required, fail float64) []Verdict {
 	}
 	return out
 }
-
-// JudgeComparison judges a comparison before its end, on the rounds that both servers have completed.
-// The argument run holds the record of the comparison, whose last look is the current one. stop means
-// that no further round is worth its cost.
-func JudgeComparison(p *plan.Plan, c *plan.Compare, run *metric.Run) (outcome Outcome, stop bool) {
-	v := Judge(&plan.Plan{Gate: p.Gate, Servers: p.Servers, Workloads: p.Workloads, Compares: []*plan.Compare{c}}, run, Options{})
-	if len(v.Comparisons) == 0 {
-		return Error, true
-	}
-	x := v.Comparisons[0] // Judge gets a plan with only this comparison
-	if x.Stage != nil {
-		return x.Outcome, x.Stage.Stop
-	}
-	return x.Outcome, !slices.ContainsFunc(x.Changes, func(row compare.Change) bool {
-		return row.Limit.OK && !row.OfCapacity && !row.OfAnswers && row.Outcome == Inconclusive && row.Severity != verdict.SeverityWarn
-	})
-}

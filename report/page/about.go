@@ -10,12 +10,9 @@ import (
 	clean "github.com/tokgate/tokgate/report/text"
 )
 
-func differences(runs []Run) (Section, bool) {
+func differences(runs []Run) Section {
 	s := Section{ID: "runs", Title: "What differs between the runs",
 		Lead: "The curves of the runs are drawn together. A difference between two curves means something only if little else differs between the runs. The facts below differ."}
-	if len(runs) < 2 {
-		return s, false
-	}
 	t := &Table{Words: true, Caption: "Facts that differ", Columns: Heads("Fact")}
 	for _, r := range runs {
 		t.Columns = append(t.Columns, Heads(r.Name)...)
@@ -44,12 +41,12 @@ func differences(runs []Run) (Section, bool) {
 	} else {
 		s.Blocks = []Block{{Table: t}}
 	}
-	return s, true
+	return s
 }
 
 // consistency lists figures of a report that contradict each other. A contradiction is a mistake in
 // tokgate.
-func consistency(runs []Run) (Section, bool) {
+func consistency(runs []Run) Section {
 	s := Section{ID: "consistency", Title: "Do the figures agree?",
 		Lead: "tokgate checks whether the figures of a report agree with each other. The figures below disagree. Find out why before you use them."}
 	for _, r := range runs {
@@ -60,14 +57,12 @@ func consistency(runs []Run) (Section, bool) {
 			}
 			list = append(list, Line(f))
 		}
-		if len(list) > 0 {
-			s.Blocks = append(s.Blocks, Block{List: list[:min(len(list), 50)]})
-		}
+		s.Blocks = append(s.Blocks, Block{List: list[:min(len(list), 50)]})
 	}
-	return s, len(s.Blocks) > 0
+	return s
 }
 
-func strength(runs []Run) (Section, bool) {
+func strength(runs []Run) Section {
 	s := Section{ID: "strength", Title: report.StrengthTitle,
 		Lead: "A gate is useful only if a regression turns it red. Each regression below was planted on its own."}
 	for _, r := range runs {
@@ -88,10 +83,10 @@ func strength(runs []Run) (Section, bool) {
 		}
 		s.Blocks = append(s.Blocks, fold(plural(len(t.Rows), "regression")+" planted, and the outcome of the gate", Block{Text: "By " + Line(g.Basis) + "."}, Block{Table: t}))
 	}
-	return s, len(s.Blocks) > 0
+	return s
 }
 
-func environment(runs []Run) (Section, bool) {
+func environment(runs []Run) Section {
 	s := Section{ID: "environment", Title: "Configuration", Lead: "What was measured, on which server, and by which load generator. To repeat the run, use the same seeds and salt: they make the same prompts."}
 	for _, r := range runs {
 		var facts []Block
@@ -147,7 +142,7 @@ func environment(runs []Run) (Section, bool) {
 		}
 		s.Blocks = append(s.Blocks, fold(strings.TrimSpace("Every fact of the run and its servers "+r.Name), facts...))
 	}
-	return s, true
+	return s
 }
 
 // sentBy says what one of several processes sent.
@@ -196,7 +191,7 @@ func loads(r Run) string {
 	return strings.Join(parts, "; ")
 }
 
-func definitions(runs []Run) (Section, bool) {
+func definitions(runs []Run) Section {
 	s := Section{ID: "definitions", Title: "How this was measured, and what the words mean",
 		Lead: "Tools define these metrics differently, so compare figures of two tools only if their definitions agree. These are tokgate's definitions."}
 	used := map[string]bool{}
@@ -221,7 +216,7 @@ func definitions(runs []Run) (Section, bool) {
 		}
 	}
 	s.Blocks = []Block{{List: methods(runs)}, fold("Definitions of "+plural(len(defs), "metric"), Block{Definitions: defs})}
-	return s, true
+	return s
 }
 
 func methods(runs []Run) []string {
@@ -243,14 +238,9 @@ func methods(runs []Run) []string {
 	return out
 }
 
-// source shows the text of the plan. A page with several runs leaves it out, because each run has
-// its own report with the plan.
-func source(runs []Run) (Section, bool) {
+// source shows the text of the plan.
+func source(r Run) Section {
 	s := Section{ID: "plan", Title: "The plan", Lead: "The plan, line by line, with the outcome of each requirement."}
-	r := runs[0]
-	if len(r.sources) == 0 {
-		return s, false
-	}
 	left := mostLines
 	for i, src := range r.Plan.Sources {
 		v := Source{File: Line(src.File)}
@@ -270,7 +260,7 @@ func source(runs []Run) (Section, bool) {
 		}
 		s.Blocks = append(s.Blocks, fold(fmt.Sprintf("%s, %s", v.File, plural(len(lines), "line")), Block{Source: &v}))
 	}
-	return s, true
+	return s
 }
 
 // gathered adds a check to the checks of one line of the plan. A check that passed at several

@@ -8,22 +8,17 @@ import (
 )
 
 // badAnswers returns the section with the worst answers of each server, beside the right answers.
-func badAnswers(runs []Run) (Section, bool) {
+func badAnswers(runs []Run) Section {
 	s := Section{ID: "answers", Title: "Answers that count as bad", Lead: "Up to five answers for each workload on a server. The answers with the most faults come first. Long texts are shown without their middle."}
 	for _, r := range runs {
-		if t := answersBeside(r, "Answers that count as bad", r.Answers); t != nil {
-			s.Blocks = append(s.Blocks, Block{Table: t})
-		}
+		s.Blocks = append(s.Blocks, Block{Table: answersBeside(r, "Answers that count as bad", r.Answers)})
 	}
-	return s, len(s.Blocks) > 0
+	return s
 }
 
 // answersBeside returns a table of answers. Next to each answer is the expected answer, or the answer
-// of the control. It returns nil if the list is empty.
+// of the control.
 func answersBeside(r Run, caption string, list []report.Answer) *Table {
-	if len(list) == 0 {
-		return nil
-	}
 	has := func(f func(report.Answer) bool) bool { return slices.ContainsFunc(list, f) }
 	expected := has(func(a report.Answer) bool { return a.Expected != "" })
 	pairs := has(func(a report.Answer) bool { return a.Control != nil })

@@ -15,7 +15,7 @@ const overTimeTitle = "Requests arriving, in flight and waiting, over time"
 
 // arrivals returns the section with charts of open loops, for workloads that have no section of
 // their own.
-func arrivals(runs []Run) (Section, bool) {
+func arrivals(runs []Run) Section {
 	s := Section{ID: "arrivals", Title: overTimeTitle,
 		Lead: "When requests arrived, how many were in flight, and how many waited for their first token. A server that keeps up works off its backlog; otherwise the backlog grows until the end."}
 	for _, r := range runs {
@@ -36,7 +36,7 @@ func arrivals(runs []Run) (Section, bool) {
 			s.Blocks = append(s.Blocks, figures)
 		}
 	}
-	return s, len(s.Blocks) > 0
+	return s
 }
 
 // overTimeBlock draws charts over time of the open loops of a use case. With several servers the

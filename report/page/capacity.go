@@ -24,7 +24,7 @@ var limitKinds = map[metric.CapacityKind]string{
 	metric.CapacityUnknown:      "not known",
 }
 
-func capacities(runs []Run) (Section, bool) {
+func capacities(runs []Run) Section {
 	s := Section{ID: "capacity", Title: "Capacity",
 		Lead: "How much load the server carries before it breaks a threshold. The search tries loads until it finds the largest one that passes, and checks every threshold at the stated confidence. It measures that load again on fresh requests."}
 	n := 0
@@ -43,14 +43,10 @@ func capacities(runs []Run) (Section, bool) {
 				}
 				s.Blocks = append(s.Blocks, Block{Heading: name})
 			}
-			s.Blocks = append(s.Blocks, Block{Result: result(r, c)})
-			if figures := searched(r, c); len(figures) > 0 {
-				s.Blocks = append(s.Blocks, Block{Figures: figures})
-			}
-			s.Blocks = append(s.Blocks, fold("The search, probe by probe", Block{Table: probes(r, c)}))
+			s.Blocks = append(s.Blocks, Block{Result: result(r, c)}, Block{Figures: searched(r, c)}, fold("The search, probe by probe", Block{Table: probes(r, c)}))
 		}
 	}
-	return s, len(s.Blocks) > 0
+	return s
 }
 
 func result(r Run, c *metric.Capacity) *Result {

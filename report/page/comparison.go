@@ -13,7 +13,7 @@ import (
 	"github.com/tokgate/tokgate/report/chart"
 )
 
-func comparisons(runs []Run) (Section, bool) {
+func comparisons(runs []Run) Section {
 	s := Section{ID: "comparison", Title: "Comparison with the control",
 		Lead: "What changes between two servers on the same prompts. A change counts only if its whole interval lies on one side of zero. " +
 			"Each row shows the control (hollow dot) and the candidate; the scale is the change in percent of the control. The thin bar is the interval. " +
@@ -23,7 +23,7 @@ func comparisons(runs []Run) (Section, bool) {
 			s.Blocks = append(s.Blocks, comparison(r, c)...)
 		}
 	}
-	return s, len(s.Blocks) > 0
+	return s
 }
 
 func sides(r Run, c *compare.Comparison) string {
@@ -85,9 +85,7 @@ func comparison(r Run, c *compare.Comparison) []Block {
 			more = append(more, pair...)
 		}
 	}
-	if len(figures) > 0 {
-		out = append(out, Block{Figures: figures, Pairs: true})
-	}
+	out = append(out, Block{Figures: figures, Pairs: true})
 	if len(more) > 0 {
 		title := "The other " + plural(len(order)-mostCompared, "level")
 		out = append(out, Block{Fold: &Fold{Title: title, Open: true, Blocks: []Block{{Figures: more, Pairs: true}}}})
@@ -100,11 +98,7 @@ func comparison(r Run, c *compare.Comparison) []Block {
 		}
 		differ.Rows = append(differ.Rows, Row(d.Key, cmp.Or(d.Control, "–"), cmp.Or(d.Candidate, "–"), allowed))
 	}
-	if t := answersBeside(r, "The worst pairs of answers", r.AnswersOf(c.Name)); t != nil {
-		out = append(out, fold(t.Caption, Block{Table: t}))
-	}
-	out = append(out, Block{Table: differ})
-	return slices.DeleteFunc(out, Block.Empty)
+	return append(out, answersBeside(r, "The worst pairs of answers", r.AnswersOf(c.Name)).folded(), Block{Table: differ})
 }
 
 // outliers returns a line for each round that is far from all other rounds.
@@ -314,7 +308,7 @@ func overlaid(r Run, c *compare.Comparison, workload, level string) (Figure, boo
 		return Figure{}, false
 	}
 	both.name = r.title(workload) + " at " + r.level(workload, level)
-	f, ok := spread(both, "e2e", both.cases[0].Kind, names)
+	f, ok := spread(both, "e2e", names)
 	f.Words, f.Aside = f.Words+" The chart shows the curves of both servers.", true
 	return f, ok
 }

@@ -19,13 +19,12 @@ const fewServers = 3
 
 // configurations compares three or more servers. It has a table for each load, and charts of the
 // speed for one user against the throughput of the server.
-func configurations(runs []Run) (Section, bool) {
+func configurations(r Run) Section {
 	s := Section{ID: "configurations", Title: "Which configuration?",
 		Lead: "All servers at the same loads. ★ marks the best value of a column. ≈ marks a value that the comparisons cannot distinguish from the best."}
-	if len(runs) != 1 || len(runs[0].Run.Servers) < fewServers {
-		return s, false
+	if len(r.Run.Servers) < fewServers {
+		return s
 	}
-	r := runs[0]
 	var figures []Figure
 	var tables []Block
 	for i := range r.Workloads {
@@ -39,15 +38,13 @@ func configurations(runs []Run) (Section, bool) {
 			}
 		}
 	}
-	if len(figures) > 0 {
-		s.Blocks = append(s.Blocks, Block{Figures: figures})
-	}
+	s.Blocks = []Block{{Figures: figures}}
 	if len(tables) > 4 {
 		s.Blocks = append(s.Blocks, tables[:4]...)
 		tables = []Block{fold(plural(len(tables)-4, "further table"), tables[4:]...)}
 	}
 	s.Blocks = append(s.Blocks, tables...)
-	return s, len(s.Blocks) > 0
+	return s
 }
 
 func sharedLevels(r Run, w *report.Workload) []string {

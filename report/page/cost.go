@@ -10,7 +10,7 @@ import (
 )
 
 // cost shows what each run cost, and how much of it was measured.
-func cost(runs []Run) (Section, bool) {
+func cost(runs []Run) Section {
 	s := Section{ID: "cost", Title: "What it cost"}
 	for _, r := range runs {
 		if r.Spent.Sent == 0 {
@@ -22,12 +22,12 @@ func cost(runs []Run) (Section, bool) {
 		}
 		s.Blocks = append(s.Blocks, Block{Text: words + costWords(r.Document)})
 	}
-	return s, len(s.Blocks) > 0
+	return s
 }
 
 // costOfLevels is the same as cost, with a table of the levels.
-func costOfLevels(runs []Run) (Section, bool) {
-	s, ok := cost(runs)
+func costOfLevels(runs []Run) Section {
+	s := cost(runs)
 	s.Lead = "A level also sends requests that are not measured: to warm up, to keep up the load until the last measured request has ended, and again where the load generator was disturbed."
 	for _, r := range runs {
 		var cases []*report.Case
@@ -36,11 +36,10 @@ func costOfLevels(runs []Run) (Section, bool) {
 				cases = append(cases, c)
 			}
 		}
-		if t := tableOf("What each level cost", costColumns(r), cases); t != nil && len(cases) > 0 {
-			s.Blocks = append(s.Blocks, fold(strings.TrimSpace("What each level cost "+r.Name), Block{Table: t}))
-		}
+		s.Blocks = append(s.Blocks,
+			fold(strings.TrimSpace("What each level cost "+r.Name), Block{Table: tableOf("What each level cost", costColumns(r), cases)}))
 	}
-	return s, ok
+	return s
 }
 
 func costColumns(r Run) []measure {

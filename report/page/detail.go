@@ -19,41 +19,29 @@ func shares(curve []metric.Value, i int) float64 { return float64(i) / float64(l
 
 // distributions shows the distribution of the requests at each level. A curve gives the share of
 // requests that were at least as good as a value.
-func distributions(runs []Run) (Section, bool) {
+func distributions(runs []Run) Section {
 	s := Section{ID: "distributions", Title: "Distributions",
 		Lead: "A mean hides slow requests. Each curve shows what share of the requests stayed at or below a value; it crosses 95% at the p95. A curve that ends below 100% had failed requests."}
-	type group struct {
-		name    string
-		figures []Figure
-	}
-	var groups []group
+	var all []Figure
+	groups := 0
 	for _, kind := range []metric.LoadKind{metric.ClosedLoop, metric.Burst, metric.Users} {
 		for _, t := range tracks(runs, kind, func(c *report.Case) bool {
 			s := c.Summary("ttft")
 			return c.Probe == nil && s != nil && len(s.Curve) > 1
 		}) {
-			g := group{name: t.name}
-			if kind == "burst" {
-				g.name += ", bursts"
-			}
+			var figures []Figure
 			for _, name := range []string{"ttft", "speed"} {
-				if f, ok := distribution(t, name, kind); ok {
-					g.figures = append(g.figures, f)
+				if f, ok := spread(t, name, nil); ok {
+					figures = append(figures, f)
 				}
 			}
-			if len(g.figures) > 0 && len(groups) < mostDistributions {
-				groups = append(groups, g)
+			if len(figures) > 0 && groups < mostDistributions {
+				all, groups = append(all, figures...), groups+1
 			}
 		}
 	}
-	var all []Figure
-	for _, g := range groups {
-		all = append(all, g.figures...)
-	}
-	if len(all) > 0 {
-		s.Blocks = []Block{fold("TTFT and speed of "+plural(len(groups), "workload"), Block{Figures: all})}
-	}
-	return s, len(all) > 0
+	s.Blocks = []Block{fold("TTFT and speed of "+plural(groups, "workload"), Block{Figures: all})}
+	return s
 }
 
 // mostDistributions is the largest number of distribution charts on a page. mostLevels is the
@@ -63,13 +51,9 @@ const (
 	mostLevels        = 6
 )
 
-func distribution(t track, name string, kind metric.LoadKind) (Figure, bool) {
-	return spread(t, name, kind, nil)
-}
-
 // spread draws the distributions of several cases in one chart. All cases are in the track t. Their
 // labels are in the list names; if the list is nil, the labels are the loads.
-func spread(t track, name string, kind metric.LoadKind, names []string) (Figure, bool) {
+func spread(t track, name string, names []string) (Figure, bool) {
 	def, _ := metric.Lookup(name)
 	noun := map[string]string{"itl": "gaps"}[name]
 	noun = cmp.Or(noun, "requests")
@@ -150,7 +134,7 @@ func percentiles(cases []*report.Case, name string) [][]Cell {
 }
 
 // timelines returns a section that shows one level of each run. Each request is a bar.
-func timelines(runs []Run) (Section, bool) {
+func timelines(runs []Run) Section {
 	s := Section{ID: "timeline", Title: "Request by request",
 		Lead: "A part of one level over time. Each row is a slot, and each bar is a request. The pale part of a bar is the wait for the first token (queue and prefill). The dark part is the answer. Long pale parts mean that requests wait. Long dark parts mean that other requests slow the answers down."}
 	for _, r := range runs {
@@ -160,14 +144,10 @@ func timelines(runs []Run) (Section, bool) {
 			if !ok || len(s.Blocks) == mostTimelines {
 				continue
 			}
-			blocks := []Block{{Figures: []Figure{f}}}
-			if under := telemetry(r, t); len(under) > 0 {
-				blocks = append(blocks, Block{Figures: under})
-			}
-			s.Blocks = append(s.Blocks, fold(f.Title, blocks...))
+			s.Blocks = append(s.Blocks, fold(f.Title, Block{Figures: []Figure{f}}, Block{Figures: telemetry(r, t)}))
 		}
 	}
-	return s, len(s.Blocks) > 0
+	return s
 }
 
 // mostTimelines is the largest number of timelines on a page, over all runs.
@@ -220,7 +200,7 @@ func timeline(r Run, t *report.Timeline) (Figure, bool) {
 	return f, f.Chart != ""
 }
 
-func levels(runs []Run) (Section, bool) {
+func levels(runs []Run) Section {
 	s := Section{ID: "levels", Title: "All levels", Lead: "Every level of the plan, with the figures behind the charts. The probes of a search are in the section of their use case."}
 	for _, r := range runs {
 		for _, g := range report.Groups(r.Document) {
@@ -239,16 +219,14 @@ func levels(runs []Run) (Section, bool) {
 					t.Rows[i] = slices.Insert(t.Rows[i], 1, x)
 				}
 			}
-			if notes := remarks(r, g.Cases); len(notes) > 0 {
-				blocks = append(blocks, Block{List: notes[:min(len(notes), 50)]})
-			}
-			s.Blocks = append(s.Blocks, fold(name, blocks...))
+			notes := remarks(r, g.Cases)
+			s.Blocks = append(s.Blocks, fold(name, append(blocks, Block{List: notes[:min(len(notes), 50)]})...))
 		}
 	}
-	return s, len(s.Blocks) > 0
+	return s
 }
 
-func failures(runs []Run) (Section, bool) {
+func failures(runs []Run) Section {
 	s := Section{ID: "failures", Title: "Failed requests", Lead: "What went wrong, in the server's own words. The most frequent failure comes first. A failed request counts as slower than every other request."}
 	t := &Table{Words: true, Caption: "Failed requests", Columns: Heads("Where", "Requests", "Kind", "What was said")}
 	measured(runs, func(r Run, c *report.Case) {
@@ -264,5 +242,5 @@ func failures(runs []Run) (Section, bool) {
 	})
 	t.cut(100)
 	s.Blocks = []Block{{Table: t}}
-	return s, len(t.Rows) > 0
+	return s
 }

@@ -175,11 +175,8 @@ func bare(f Figure) *Figure {
 	return &f
 }
 
-func highlights(runs []Run) (Section, bool) {
+func highlights(runs []Run) Section {
 	s := Section{ID: "highlights", Title: "Highlights", Lead: "The figures that most people ask for first, and the load at which each figure was measured."}
-	if len(runs) == 1 {
-		return s, false // page one has them
-	}
 	t := &Table{Words: true, Caption: "Highlights of each run", Columns: Heads("Figure")}
 	for _, r := range runs {
 		t.Columns = append(t.Columns, Heads(r.Name)...)
@@ -191,5 +188,5 @@ func highlights(runs []Run) (Section, bool) {
 		}
 	}
 	s.Blocks = []Block{{Table: t}}
-	return s, len(t.Rows) > 0
+	return s
 }

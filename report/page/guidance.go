@@ -12,14 +12,11 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// guidance shows the requirements of each use case and how much load the server carries. ok is
-// false if no use case has requirements.
-func guidance(runs []Run) (Section, bool) {
+// guidance shows the requirements of each use case and how much load the server carries, if one has
+// requirements.
+func guidance(runs []Run) Section {
 	s := Section{ID: "guidance", Title: "Use cases and their limits",
 		Lead: "What each use case requires of the server, and the largest load at which the server meets these requirements."}
-	if len(runs) == 1 {
-		return s, false // page one has them
-	}
 	tab := &Table{Words: true, Caption: "Use cases", Columns: Heads("Use case", "Prompt and answer", "Must hold", "Answer")}
 	asked := false
 	for _, r := range runs {
@@ -42,11 +39,10 @@ func guidance(runs []Run) (Section, bool) {
 			}
 		}
 	}
-	if !asked {
-		return s, false
+	if asked {
+		s.Blocks = []Block{{Table: tab}}
 	}
-	s.Blocks = []Block{{Table: tab}}
-	return s, true
+	return s
 }
 
 func size(w *report.Workload) string {

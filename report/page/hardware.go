@@ -7,12 +7,8 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-func hardware(runs []Run) (Section, bool) {
+func hardware(r Run) Section {
 	s := Section{ID: "hardware", Title: "Hardware", Lead: "What each server ran on, as the machine and the server reported it."}
-	if len(runs) != 1 {
-		return s, false // a page with several runs has a table of differences, which includes the hardware
-	}
-	r := runs[0]
 	t := factTable(r, "Hardware", r.Run.Servers)
 	for _, row := range [][2]string{
 		{"GPUs", "gpu"}, {"Driver", "gpu_driver"}, {"CUDA or ROCm", "cuda"}, {"Clocks and power limit", "gpu_limits"}, {"Modes", "gpu_modes"},
@@ -21,7 +17,7 @@ func hardware(runs []Run) (Section, bool) {
 		t.factRow(row[0], r.Run.Servers, func(s *metric.ServerRun) string { return factOf(s, row[1]) })
 	}
 	s.Blocks = []Block{fold(plural(len(t.Rows), "fact")+" of the machine", Block{Table: t})}
-	return s, len(t.Rows) > 0
+	return s
 }
 
 func factTable(r Run, caption string, servers []*metric.ServerRun) *Table {
@@ -64,7 +60,7 @@ func factOf(s *metric.ServerRun, keys ...string) string {
 
 // caches returns the section about the share of prompt tokens that came from a prefix cache. There
 // is no section if all prompts begin differently.
-func caches(runs []Run) (Section, bool) {
+func caches(runs []Run) Section {
 	s := Section{ID: "caching", Title: "Caching", Lead: "The share of the prompts' tokens that came from a prefix cache. The server does not process these tokens again, so the first token comes sooner."}
 	var curves []curve
 	for _, kind := range everyKind {

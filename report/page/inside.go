@@ -10,7 +10,7 @@ import (
 	"github.com/tokgate/tokgate/report/chart"
 )
 
-func serverSection(runs []Run) (Section, bool) {
+func serverSection(runs []Run) Section {
 	return Section{
 		ID: "inside", Title: "Inside the server",
 		Lead: "What the server and its GPUs reported while the load ran. A full cache makes requests wait, or the server preempts them. A falling clock means that a GPU is too hot or short of power.",

@@ -9,22 +9,19 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// figures adds charts of the curves to the section. It returns false if no curve has data.
-func (s Section) figures(runs []Run, curves ...curve) (Section, bool) {
+// figures adds charts of the curves to the section.
+func (s Section) figures(runs []Run, curves ...curve) Section {
 	var all []Figure
 	for _, c := range curves {
 		all = append(all, c.figures(runs)...)
 	}
-	if len(all) == 0 {
-		return s, false
-	}
 	s.Blocks = append(s.Blocks, Block{Figures: all})
-	return s, true
+	return s
 }
 
 // folded draws the curves in a section. The first curves, as many as the parameter open says, are
 // shown, and the others are folded. If the first curves have no data, the others are shown.
-func (s Section) folded(runs []Run, open int, curves ...curve) (Section, bool) {
+func (s Section) folded(runs []Run, open int, curves ...curve) Section {
 	var first, rest []Figure
 	for i, c := range curves {
 		if i < open {
@@ -36,13 +33,8 @@ func (s Section) folded(runs []Run, open int, curves ...curve) (Section, bool) {
 	if len(first) == 0 {
 		first, rest = rest, nil
 	}
-	if len(first) > 0 {
-		s.Blocks = append(s.Blocks, Block{Figures: first})
-	}
-	if len(rest) > 0 {
-		s.Blocks = append(s.Blocks, fold(plural(len(rest), "further figure"), Block{Figures: rest}))
-	}
-	return s, len(s.Blocks) > 0
+	s.Blocks = append(s.Blocks, Block{Figures: first}, fold(plural(len(rest), "further figure"), Block{Figures: rest}))
+	return s
 }
 
 var throughputCurve = curve{kind: "closed", name: "throughput", title: "Output tokens of all requests together", ends: true,
@@ -78,26 +70,17 @@ var systemCurves = []curve{
 
 const openCurves = 3
 
-func systemFigures(runs []Run) (Section, bool) {
+func systemFigures(runs []Run) Section {
 	s := Section{ID: "system", Title: "The server as a whole", Lead: "What the server delivers to all users together, by requests in flight."}
 	curves, open := append([]curve{throughputCurve, ttftCurve, speedCurve}, systemCurves...), 3+openCurves
 	if len(runs) == 1 && !slices.ContainsFunc(runs[0].Workloads, func(w report.Workload) bool { return !runs[0].useCase(&w) }) &&
 		len(runs[0].Workloads) > 0 {
 		curves, open = append([]curve{throughputCurve}, systemCurves...), 1+openCurves
 	}
-	s, ok := s.folded(runs, open, curves...)
-	if !ok {
-		return s, false
+	if s = s.folded(runs, open, curves...).filled(); len(s.Blocks) > 0 {
+		s.Blocks = append(s.Blocks, peaks(runs).folded(), averages(runs).folded())
 	}
-	var folds []Block
-	if t := peaks(runs); t != nil {
-		folds = append(folds, fold(t.Caption, Block{Table: t}))
-	}
-	if t := averages(runs); t != nil {
-		folds = append(folds, fold(t.Caption, Block{Table: t}))
-	}
-	s.Blocks = append(s.Blocks, folds...)
-	return s, true
+	return s
 }
 
 // peaks returns a table with the highest throughput of each line in the charts. Probes of capacity
@@ -122,9 +105,6 @@ func peaks(runs []Run) *Table {
 		t.Rows = append(t.Rows, []Cell{text(l.name), text(format("throughput", v)), text(fmt.Sprint(top.N)), text(factor), text(big(v*3600) + " tokens"),
 			text(mean(top, "input_throughput").Format("tok/s"))})
 	}
-	if len(t.Rows) == 0 {
-		return nil
-	}
 	return t
 }
 
@@ -140,13 +120,10 @@ func averages(runs []Run) *Table {
 		t.Rows = append(t.Rows,
 			[]Cell{text(caseName(runs, r, c)), text(pooled.Format("tok/s")), text(each.Format("tok/s")), text(itl.Format("s")), text(per.Format("tokens"))})
 	})
-	if len(t.Rows) == 0 {
-		return nil
-	}
 	return t
 }
 
-func rates(runs []Run) (Section, bool) {
+func rates(runs []Run) Section {
 	return Section{
 		ID: "rates", Title: "Rates",
 		Lead: "How long users wait when requests arrive at a fixed rate. The wait of a request starts when the request is due. At the largest rate that the server can sustain, the server is never idle. At a higher rate the queue only grows.",
@@ -157,7 +134,7 @@ func rates(runs []Run) (Section, bool) {
 			words: "95 of 100 answers were complete within this time."})
 }
 
-func bursts(runs []Run) (Section, bool) {
+func bursts(runs []Run) Section {
 	return Section{
 		ID: "burst", Title: "Bursts",
 		Lead: "What happens when many requests come at the same instant, as at the start of a batch job. The largest burst that is still served in time is the largest safe queue.",
@@ -170,7 +147,7 @@ func bursts(runs []Run) (Section, bool) {
 		curve{kind: "burst", name: "speed", title: "Speed of one stream in a burst", axis: "mean speed", band: true, zones: speedZones, words: "Higher is better."})
 }
 
-func power(runs []Run) (Section, bool) {
+func power(runs []Run) Section {
 	return Section{
 		ID: "power", Title: "Power and cost",
 		Lead: "The power of all GPUs together, the energy of a token, and the cost of a token by the plan's prices.",
@@ -181,32 +158,29 @@ func power(runs []Run) (Section, bool) {
 		curve{kind: "closed", name: "cost_per_hour", title: "Cost of an hour", words: "By the plan's prices."})
 }
 
-func speculative(runs []Run) (Section, bool) {
-	s, ok := Section{
+func speculative(runs []Run) Section {
+	s := Section{
 		ID: "speculative", Title: "Speculative decoding",
 		Lead: "A small model drafts tokens ahead and the large one checks them in one step. Published reports found that drafting costs more than it gains below about 50% acceptance, and pays off above 60%.",
 	}.figures(runs,
 		curve{kind: "closed", name: "accept_rate", title: "Drafted tokens that were accepted", axis: "acceptance rate", zero: true, words: "Higher is better."},
-		curve{kind: "closed", name: "accept_length", title: "Tokens a step", axis: "acceptance length", words: "Mean number of tokens that one step yields, including the large model's own token. 1 means no gain."})
-	if ok {
-		if t := positions(runs); t != nil {
-			s.Blocks = append(s.Blocks, fold(t.Caption, Block{Table: t}))
-		}
-		return s, ok
+		curve{kind: "closed", name: "accept_length", title: "Tokens a step", axis: "acceptance length", words: "Mean number of tokens that one step yields, including the large model's own token. 1 means no gain."}).filled()
+	if len(s.Blocks) > 0 {
+		s.Blocks = append(s.Blocks, positions(runs).folded())
+		return s
 	}
 	// A server may report nothing about speculative decoding. Several tokens in a chunk are then
 	// its only sign.
 	_, high := extremes(runs, func(c *report.Case) metric.Value { return mean(c, "tokens_per_chunk") })
 	if !high.ok || high.v < 1.2 || math.IsInf(high.v, 0) {
-		return s, false
+		return s
 	}
 	s.Lead = "The pieces of an answer hold several tokens. The cause is speculative decoding, or a server that holds the stream back. The server does not report which."
 	return s.figures(runs, curve{kind: "closed", name: "tokens_per_chunk", title: "Tokens in one piece of the stream", axis: "mean tokens per chunk", zero: true,
 		words: "1 means that every token is sent alone."})
 }
 
-// positions shows the share of drafts that was accepted at each position; nil if no
-// server reports it.
+// positions shows the share of drafts that was accepted at each position.
 func positions(runs []Run) *Table {
 	t := &Table{Caption: "Share of drafts in which token 1, 2, … was accepted", Columns: Heads("Load")}
 	most := 0
@@ -228,9 +202,6 @@ func positions(runs []Run) *Table {
 			t.Rows = append(t.Rows, row)
 		}
 	})
-	if most == 0 {
-		return nil
-	}
 	for i := range most {
 		t.Columns = append(t.Columns, Heads(fmt.Sprintf("Token %d", i+1))...)
 	}

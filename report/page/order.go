@@ -11,14 +11,33 @@ import (
 )
 
 // build makes the sections that have data, in order.
-func build(runs []Run, list ...func([]Run) (Section, bool)) []Section {
+func build(runs []Run, list ...func([]Run) Section) []Section {
 	var out []Section
 	for _, of := range list {
-		if s, ok := of(runs); ok {
+		if s := of(runs).filled(); len(s.Blocks) > 0 {
 			out = append(out, s)
 		}
 	}
 	return out
+}
+
+// ofOne makes a section that only a page with one run has, and ofSeveral one of several runs.
+func ofOne(of func(Run) Section) func([]Run) Section {
+	return func(runs []Run) (s Section) {
+		if len(runs) == 1 {
+			s = of(runs[0])
+		}
+		return s
+	}
+}
+
+func ofSeveral(of func([]Run) Section) func([]Run) Section {
+	return func(runs []Run) (s Section) {
+		if len(runs) > 1 {
+			s = of(runs)
+		}
+		return s
+	}
 }
 
 // Terminal returns the sections of a terminal: the servers, each comparison, each workload with its
@@ -103,7 +122,7 @@ func workloads(r Run, checked bool) []Section {
 			}
 		}
 		s.Blocks = append(s.Blocks, Block{Checks: list})
-		if s.Blocks = slices.DeleteFunc(s.Blocks, Block.Empty); len(s.Blocks) > 0 {
+		if s = s.filled(); len(s.Blocks) > 0 {
 			out = append(out, s)
 		}
 	}
@@ -111,17 +130,17 @@ func workloads(r Run, checked bool) []Section {
 }
 
 // otherChecks returns the checks that belong to no workload and to no server of the run.
-func otherChecks(runs []Run) (Section, bool) {
+func otherChecks(runs []Run) Section {
 	r := runs[0]
 	list := checks(r, func(v *report.Verdict) bool {
 		return v.Workload == "" && (v.Kind != "server" || r.Run.Server(v.Server) == nil)
 	})
-	return Section{Blocks: []Block{{Checks: list}}}, len(list) > 0
+	return Section{Blocks: []Block{{Checks: list}}}
 }
 
-func passedSection(runs []Run) (Section, bool) {
+func passedSection(runs []Run) Section {
 	t := passed(runs[0])
-	return Section{Blocks: []Block{fold(plural(len(t.Rows), "check")+" passed", Block{Table: t})}}, len(t.Rows) > 0
+	return Section{Blocks: []Block{fold(plural(len(t.Rows), "check")+" passed", Block{Table: t})}}
 }
 
 // overview returns a table with a row for each workload on each server: its worst outcome, how many

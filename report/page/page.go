@@ -54,13 +54,16 @@ func ClassOf(d *report.Document) string {
 }
 
 // The lists before and after hold the sections of a page in their order. The use cases come between
-// the two lists. Each function gets the runs, and returns false if its section has no data.
+// the two lists. Each function gets the runs; a section without data is left out.
 var (
-	before = []func([]Run) (Section, bool){ended, problems, highlights, guidance, differences, comparisons, configurations, requirements}
-	after  = []func([]Run) (Section, bool){
-		systemFigures, capacities, rates, bursts, arrivals, serverSection, caches, hardware, power, speculative,
+	before = []func([]Run) Section{
+		ofSeveral(ended), ofOne(problems), ofSeveral(highlights), ofSeveral(guidance), ofSeveral(differences), comparisons,
+		ofOne(configurations), ofSeveral(requirements),
+	}
+	after = []func([]Run) Section{
+		systemFigures, capacities, rates, bursts, arrivals, serverSection, caches, ofOne(hardware), power, speculative,
 		distributions, timelines, levels, vllmBench, badAnswers, failures, strength, consistency,
-		costOfLevels, environment, source, definitions,
+		costOfLevels, environment, ofOne(source), definitions,
 	}
 )
 

@@ -32,9 +32,7 @@ func useCase(r Run, w *report.Workload) Section {
 	if about := Line(w.Description); about != "" {
 		s.Lead = strings.TrimSuffix(about, ".") + ". " + s.Lead
 	}
-	if words := levelWords(r, w); len(words) > 0 {
-		s.Blocks = append(s.Blocks, Block{List: words})
-	}
+	s.Blocks = []Block{{List: levelWords(r, w)}}
 	for _, server := range w.Servers {
 		s.Blocks = append(s.Blocks, Block{Result: outcomeOf(r, w, server)})
 	}
@@ -44,9 +42,7 @@ func useCase(r Run, w *report.Workload) Section {
 			tables = append(tables, t)
 		}
 	}
-	if figures := overLoad(r, w); len(figures)+len(tables) > 0 {
-		s.Blocks = append(s.Blocks, Block{Figures: figures, Beside: tables})
-	}
+	s.Blocks = append(s.Blocks, Block{Figures: overLoad(r, w), Beside: tables})
 	s.Blocks = append(s.Blocks, overTimeBlock(r, w)...)
 	var more []Block
 	for _, server := range w.Servers {
@@ -58,10 +54,8 @@ func useCase(r Run, w *report.Workload) Section {
 	for _, m := range matrices(r, w.Address) {
 		more = append(more, Block{Table: m})
 	}
-	if len(more) > 0 {
-		s.Blocks = append(s.Blocks, fold("How "+r.title(w.Address)+" was decided: each requirement and each probe", more...))
-	}
-	return s
+	s.Blocks = append(s.Blocks, fold("How "+r.title(w.Address)+" was decided: each requirement and each probe", more...))
+	return s.filled()
 }
 
 func levelWords(r Run, w *report.Workload) []string {

@@ -16,11 +16,8 @@ import (
 const mostProblems = 6
 
 // ended shows how each of several runs ended: its outcome, its answers, and what did not pass.
-func ended(runs []Run) (Section, bool) {
+func ended(runs []Run) Section {
 	s := Section{ID: "outcomes", Title: "How the runs ended", Lead: "Each run has its own verdict. The curves below are drawn together."}
-	if len(runs) == 1 {
-		return s, false // page one says it
-	}
 	for _, r := range runs {
 		_, sentence := meaning(r.Document)
 		first, more, warnings := attention(r)
@@ -29,15 +26,11 @@ func ended(runs []Run) (Section, bool) {
 			Block{List: answers(r, 12), Strong: true}, Block{Checks: first})
 		s.Blocks = append(s.Blocks, folded(more, "more check", " that did not pass"), folded(warnings, "warning", ""))
 	}
-	s.Blocks = slices.DeleteFunc(s.Blocks, Block.Empty)
-	return s, true
+	return s
 }
 
-// folded returns checks that stay hidden; an empty block if there are none.
+// folded returns checks that stay hidden.
 func folded(list []Check, one, rest string) Block {
-	if len(list) == 0 {
-		return Block{}
-	}
 	return fold(plural(len(list), one)+rest, Block{Checks: list})
 }
 
@@ -115,24 +108,16 @@ func attention(r Run) (first, more, warnings []Check) {
 
 // problems returns a section with the verdicts that did not pass. Warnings and passed checks are
 // folded below them.
-func problems(runs []Run) (Section, bool) {
+func problems(r Run) Section {
 	s := Section{ID: "problems", Title: "What did not pass", Lead: "The most serious problem comes first. Each problem names its line in the plan."}
-	if len(runs) != 1 {
-		return s, false
-	}
-	r := runs[0]
 	first, more, warnings := attention(r)
 	if len(first) == 0 {
 		s.Title, s.Lead = "What was checked", ""
-	} else {
-		s.Blocks = append(s.Blocks, Block{Checks: first})
 	}
-	s.Blocks = append(s.Blocks, folded(more, "more check", " that did not pass"), folded(warnings, "warning", ""))
-	if t := passed(r); len(t.Rows) > 0 {
-		s.Blocks = append(s.Blocks, fold(plural(len(t.Rows), "check")+" passed", Block{Table: t}))
-	}
-	s.Blocks = slices.DeleteFunc(s.Blocks, Block.Empty)
-	return s, len(s.Blocks) > 0
+	t := passed(r)
+	s.Blocks = []Block{{Checks: first}, folded(more, "more check", " that did not pass"), folded(warnings, "warning", ""),
+		fold(plural(len(t.Rows), "check")+" passed", Block{Table: t})}
+	return s
 }
 
 // passed returns a table of the checks that passed. A check that has the same result at several
@@ -311,20 +296,16 @@ func checkName(r Run, v *report.Verdict) string {
 // charts show all levels.
 const mostColumns = 10
 
-// requirements returns tables that show which thresholds hold at which level. They are only for a
-// page with several runs: with one run, each use case shows its own thresholds.
-func requirements(runs []Run) (Section, bool) {
+// requirements returns tables that show which thresholds hold at which level.
+func requirements(runs []Run) Section {
 	s := Section{ID: "requirements", Title: "Requirements at a glance", Lead: "What must hold, what was measured, and whether it held."}
-	if len(runs) == 1 {
-		return s, false
-	}
 	for _, r := range runs {
 		for _, t := range matrices(r, "") {
 			t.Caption += " · " + r.Name
 			s.Blocks = append(s.Blocks, Block{Table: t})
 		}
 	}
-	return s, len(s.Blocks) > 0
+	return s
 }
 
 // matrices returns a table for each server of a workload. It shows which thresholds hold at which

@@ -54,10 +54,26 @@ func fold(title string, blocks ...Block) Block {
 	return Block{Fold: &Fold{Title: title, Blocks: blocks}}
 }
 
-// Empty reports whether a block shows nothing.
+// Empty reports whether a block shows nothing. The blocks in a fold are not empty.
 func (b Block) Empty() bool {
 	return b.Heading+b.Text == "" && len(b.List)+len(b.Checks)+len(b.Figures)+len(b.Beside)+len(b.Definitions) == 0 &&
-		(b.Table == nil || len(b.Table.Rows) == 0) && b.Fold == nil && b.Result == nil && b.Log == nil && b.Source == nil
+		(b.Table == nil || len(b.Table.Rows) == 0) &&
+		(b.Fold == nil || len(b.Fold.Blocks) == 0) && b.Result == nil && b.Log == nil && b.Source == nil
+}
+
+// filled returns the section without its empty blocks.
+func (s Section) filled() Section {
+	s.Blocks = filled(s.Blocks)
+	return s
+}
+
+func filled(blocks []Block) []Block {
+	for _, b := range blocks {
+		if b.Fold != nil {
+			b.Fold.Blocks = filled(b.Fold.Blocks)
+		}
+	}
+	return slices.DeleteFunc(blocks, Block.Empty)
 }
 
 // Figure is a chart with an explanation, and with its data as a table. Formats without pictures show
@@ -89,6 +105,9 @@ type Table struct {
 	Left    string // what was left out, such as "3 passed"
 	Words   bool   // cells hold sentences, not numbers
 }
+
+// folded returns a block in which the table stays hidden.
+func (t *Table) folded() Block { return fold(t.Caption, Block{Table: t}) }
 
 // cut keeps the first n rows, and says how many were left out.
 func (t *Table) cut(n int) {

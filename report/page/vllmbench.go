@@ -43,7 +43,7 @@ func benchRows() []benchRow {
 }
 
 // vllmBench lists the figures by the definitions of vLLM's client, under the names that it prints.
-func vllmBench(runs []Run) (Section, bool) {
+func vllmBench(runs []Run) Section {
 	s := Section{ID: "vllm-bench", Title: "For comparison: vllm bench serve",
 		Lead: "These figures have that tool's definitions: completed requests only, throughput with ramp-up and drain. The verdicts use tokgate's own."}
 	rows := benchRows()
@@ -78,9 +78,7 @@ func vllmBench(runs []Run) (Section, bool) {
 				t.Rows[j] = append(t.Rows[j], text(said))
 			}
 		}
-		if len(blocks) > 0 {
-			s.Blocks = append(s.Blocks, fold(strings.TrimSuffix("Figures by vLLM's definitions · "+r.Name, " · "), blocks...))
-		}
+		s.Blocks = append(s.Blocks, fold(strings.TrimSuffix("Figures by vLLM's definitions · "+r.Name, " · "), blocks...))
 	}
-	return s, len(s.Blocks) > 0
+	return s
 }
