@@ -106,7 +106,7 @@ func (a *app) bisect(ctx context.Context, path string, o bisectOptions) error {
 	defer release()
 	state := q.next(j.legs)
 	for state.Outcome == bisect.Open {
-		said := q.Values[state.Next]
+		said := q.Name(state.Next)
 		fmt.Fprintf(a.Out, "leg %d: %s\n", len(j.legs)+1, said)
 		leg, err := a.leg(now, drain, q, state.Next, j, o)
 		if err != nil {

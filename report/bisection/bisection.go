@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -38,6 +39,15 @@ type Question struct {
 	Began     time.Time `json:"began,omitzero"`
 }
 
+// Name returns value i, with its place if the list has it several times.
+func (q *Question) Name(i int) string {
+	name := q.Values[i]
+	if slices.Index(q.Values, name) != i || slices.Contains(q.Values[i+1:], name) {
+		name += fmt.Sprintf(" (%d of %d)", i+1, len(q.Values))
+	}
+	return name
+}
+
 // Leg is one leg, as the journal keeps it.
 type Leg struct {
 	Value  int     `json:"value"`
@@ -64,13 +74,13 @@ func (r Result) Answer() string {
 	asked := metric.Format(metric.Ratio, r.Least)
 	switch r.Outcome {
 	case bisect.Found:
-		out := fmt.Sprintf("the change came with %s: probability %.3f", r.Values[r.Bad], r.Sure)
+		out := fmt.Sprintf("the change came with %s: probability %.3f", r.Name(r.Bad), r.Sure)
 		if r.Bad-r.Good > 1 {
-			out = fmt.Sprintf("the change came after %s, with %s at the latest: what lies between them cannot be measured (probability %.3f)", r.Values[r.Good], r.Values[r.Bad], r.Sure)
+			out = fmt.Sprintf("the change came after %s, with %s at the latest: what lies between them cannot be measured (probability %.3f)", r.Name(r.Good), r.Name(r.Bad), r.Sure)
 		}
 		out += fmt.Sprintf(". %s from the first value to the last: %s", r.Metric, bounds)
 		if r.Two > 0.5 {
-			out += fmt.Sprintf(". There is another change, between %s and %s (probability %.2f of two)", r.Values[r.Other[0]], r.Values[r.Other[1]], r.Two)
+			out += fmt.Sprintf(". There is another change, between %s and %s (probability %.2f of two)", r.Name(r.Other[0]), r.Name(r.Other[1]), r.Two)
 		}
 		return out
 	case bisect.Unchanged:
@@ -79,7 +89,7 @@ func (r Result) Answer() string {
 	if r.Ends {
 		return fmt.Sprintf("cannot tell whether the last value is worse than the first by more than %s: %s by %s. %s", asked, r.Metric, bounds, r.more())
 	}
-	return fmt.Sprintf("cannot tell: the change lies between %s and %s. %s", r.Values[r.Good], r.Values[r.Bad], r.more())
+	return fmt.Sprintf("cannot tell: the change lies between %s and %s. %s", r.Name(r.Good), r.Name(r.Bad), r.more())
 }
 
 func (r Result) more() string {
@@ -99,7 +109,7 @@ func (r Result) Sections() []page.Section {
 	}
 	for _, l := range r.Legs {
 		if l.Broken != "" {
-			notes = append(notes, fmt.Sprintf("%s was left out: %s", r.Values[l.Value], l.Broken))
+			notes = append(notes, fmt.Sprintf("%s was left out: %s", r.Name(l.Value), l.Broken))
 		}
 	}
 	first := page.Section{ID: "answer", Title: "Bisection", Blocks: []page.Block{
@@ -122,9 +132,9 @@ func (r Result) chances() page.Figure {
 	t := &page.Table{Caption: "Probability that the change came with a value", Columns: page.Heads("Value", "Probability")}
 	var line chart.Series
 	for i, p := range r.Chances {
-		line.Points = append(line.Points, chart.Point{X: float64(i + 1), Y: p, Tip: []string{r.Values[i], fmt.Sprintf("%.3f", p)}})
+		line.Points = append(line.Points, chart.Point{X: float64(i + 1), Y: p, Tip: []string{r.Name(i), fmt.Sprintf("%.3f", p)}})
 		if p >= 0.01 {
-			t.Rows = append(t.Rows, page.Row(r.Values[i], fmt.Sprintf("%.3f", p)))
+			t.Rows = append(t.Rows, page.Row(r.Name(i), fmt.Sprintf("%.3f", p)))
 		}
 	}
 	line.Name = "probability"
@@ -139,7 +149,7 @@ func (r Result) figures() page.Figure {
 	for v := range r.Values {
 		for i, l := range r.Legs {
 			if l.Value == v && l.Broken == "" {
-				dots.Points = append(dots.Points, chart.Point{X: float64(v + 1), Y: l.Figure, Tip: []string{r.Values[v], r.format(l.Figure), "leg " + strconv.Itoa(i+1)}})
+				dots.Points = append(dots.Points, chart.Point{X: float64(v + 1), Y: l.Figure, Tip: []string{r.Name(v), r.format(l.Figure), "leg " + strconv.Itoa(i+1)}})
 			}
 		}
 	}
@@ -161,7 +171,7 @@ func (r Result) table() *page.Table {
 		if l.Broken != "" {
 			value = "left out"
 		}
-		t.Rows = append(t.Rows, page.Row(strconv.Itoa(i+1), r.Values[l.Value], value, metric.Format(metric.Seconds, l.Start)))
+		t.Rows = append(t.Rows, page.Row(strconv.Itoa(i+1), r.Name(l.Value), value, metric.Format(metric.Seconds, l.Start)))
 	}
 	return t
 }

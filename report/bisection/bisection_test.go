@@ -39,6 +39,13 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
+// A value that the list has several times is named with its place.
+func TestName(t *testing.T) {
+	q := Question{Values: []string{"8", "2", "2"}}
+	got := []string{q.Name(0), q.Name(1), q.Name(2)}
+	must.Same(t, "names", []string{"8", "2 (2 of 3)", "2 (3 of 3)"}, got)
+}
+
 // Every view has the answer, every leg, and what was left out.
 func TestViews(t *testing.T) {
 	r, dir := result(bisect.State{Outcome: bisect.Found, Good: 2, Bad: 3, Sure: 0.999}), t.TempDir()
