@@ -250,7 +250,11 @@ func (s *subject) interval(v *Verdict, t *plan.Threshold, units []float64) {
 		v.Needs = "needs at least two rounds, or two blocks of requests; a block has as many requests as are in flight"
 	default:
 		needed := math.Inf(1)
-		if n, ok := stat.MeanNeeded(units, limit, s.alpha); ok {
+		switch n, ok := stat.MeanNeeded(units, limit, s.alpha); {
+		case ok && n <= len(units) && skewed > limit: // the bound of skewed units decides, which shrinks about as fast
+			mean, _ := stat.Moments(units)
+			needed = float64(s.n) * math.Pow((skewed-mean)/(limit-mean), 2)
+		case ok:
 			needed = float64(s.n) * float64(n) / float64(len(units))
 		}
 		v.Needs, v.More = s.shortfall(needed)

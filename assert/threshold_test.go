@@ -437,6 +437,10 @@ func TestMessages(t *testing.T) {
 		{"ttft", "p95 < 2s", shape{rounds: 5, perRound: 40}, "ttft p95 1 s < 2 s: 0 of 200 requests over (0%, allowed 5%), 95% bounds 1 s to 1 s", ""},
 		// All 40 requests are below the limit, but a p95 needs at least 59 requests to pass.
 		{"ttft", "p95 < 2s", shape{rounds: 5, perRound: 8}, "ttft p95 1 s < 2 s: 0 of 40 requests over (0%, allowed 5%), 95% bounds 1 s to ∞", "needs about 19 more requests"},
+		// The t interval ends at 0.896 + 2.132·√(0.72/5) = 1.7 s, below the limit, but the bound for skewed rounds is 3.84 s.
+		// It is at the limit after 40·((3.84 − 0.896)/(2 − 0.896))² = 284 requests.
+		{"ttft", "mean < 2s", shape{rounds: 5, perRound: 8, ttft: func(r, _ int) float64 { return []float64{0.4, 0.48, 0.56, 0.64, 2.4}[r] }},
+			"ttft mean 896 ms < 2 s: 95% bounds 89.9 ms to 3.84 s over 5 rounds", "needs about 250 more requests, 2 min"},
 		{"ttft", "mean < 2s", shape{rounds: 5, perRound: 8}, "ttft mean 1 s < 2 s: 95% bounds 1 s to 1 s over 5 rounds", ""},
 		{"ttft", "every < 2s", shape{rounds: 5, perRound: 8, failed: func(r, i int) bool { return r == 0 && i == 0 }}, "ttft every ∞ > 2 s: 1 of 40 requests over", ""},
 		{"speed", "p5 > 10 tok/s", shape{rounds: 5, perRound: 40, failed: func(_, i int) bool { return i < 10 }},

@@ -23,6 +23,8 @@ server "vllm" {
     max-model-len = 4096
     max-num-seqs  = var.seqs
     enforce-eager = true
+
+    gpu-memory-utilization = 0.2 # of the machine's memory: other work may run beside it
   }
   ready { timeout = "30m" }
 }
