@@ -27,7 +27,6 @@ type Emission struct {
 	Total  int           // tokens of the job so far, including the new tokens
 	Last   bool          // the job is finished
 	// Times points to the times of the job that the engine already knows, even later ones than At.
-	// It is valid until the next call of Advance.
 	Times *Times
 }
 
@@ -82,18 +81,34 @@ type Engine struct {
 	clock time.Duration // end of the last finished step
 	step
 	front time.Duration // time at which the serial front end is free for the next request
-	queue queue
+	queue []*sequence   // waiting for admission, in the order of submission, which the front end keeps
 	jobs  map[uint64]*sequence
 	admitted
 
-	out   []Emission
-	spent []*sequence // sequences that finished in the last Advance; their Times may still be read
-	spare []*sequence
+	out []Emission
 
 	cache *prefixCache
 	noise *noise
 	seeds rng
 	state State
+}
+
+// admitted is the sequences in the engine, and what they hold.
+type admitted struct {
+	prefill  []*sequence
+	decode   []*sequence
+	kv       int // tokens reserved
+	resident int // KV cache tokens in use by the decoding sequences
+	leaked   int // slots that are never freed
+	dropped  int // number of cancelled sequences that the lists prefill and decode still contain
+}
+
+// step is the step that the engine takes.
+type step struct {
+	stepping bool // one is running, until stepEnd
+	stepEnd  time.Duration
+	decodes  bool // it decodes
+	decoded  int  // number of decoding steps so far; counted only if the profile has stalls
 }
 
 type sequence struct {
@@ -158,9 +173,7 @@ func (e *Engine) Submit(at time.Duration, j Job) error {
 	case e.jobs[j.ID] != nil:
 		return fmt.Errorf("job %d is in flight already", j.ID)
 	}
-	s := e.newSequence()
-	s.Job = j
-	s.Times = Times{Submitted: at, Scheduled: -1, Prefilled: -1, First: -1, Finished: -1}
+	s := &sequence{Job: j, Times: Times{Submitted: at, Scheduled: -1, Prefilled: -1, First: -1, Finished: -1}}
 	s.Queued = at + ms(e.profile.OverheadMS)
 	if perToken := e.profile.FrontUSPerToken * float64(j.Input); perToken > 0 || e.profile.FrontMSPerRequest > 0 {
 		s.Queued = max(s.Queued, e.front) + ms(e.profile.FrontMSPerRequest+perToken/1000)
@@ -170,7 +183,7 @@ func (e *Engine) Submit(at time.Duration, j Job) error {
 	s.rng = rng(e.seeds.next())
 	s.first = e.ownAcceptance(s)
 	e.jobs[j.ID] = s
-	e.queue.push(s)
+	e.queue = append(e.queue, s)
 	return nil
 }
 
@@ -204,8 +217,7 @@ func (e *Engine) Cancel(id uint64) bool {
 	}
 	delete(e.jobs, id)
 	if s.Scheduled < 0 {
-		e.queue.remove(s)
-		e.spent = append(e.spent, s)
+		e.queue = slices.DeleteFunc(e.queue, func(x *sequence) bool { return x == s })
 		return true
 	}
 	s.cancelled = true
@@ -227,17 +239,15 @@ func (e *Engine) Leak(slot bool, tokens int) {
 // The result next is the time of the next event. A call after that time still returns the event's
 // emissions. If busy is false, the engine is idle until the next Submit, and next has no meaning.
 func (e *Engine) Advance(now time.Duration) (emitted []Emission, next time.Duration, busy bool) {
-	e.spare = append(e.spare, e.spent...)
-	e.spent = e.spent[:0]
 	e.out = e.out[:0]
 	for {
 		if !e.stepping {
 			start := e.clock
 			if len(e.prefill)+len(e.decode) == 0 {
-				if e.queue.len() == 0 {
+				if len(e.queue) == 0 {
 					return e.out, 0, false
 				}
-				start = max(start, e.queue.front().Queued)
+				start = max(start, e.queue[0].Queued)
 			}
 			if start > now {
 				return e.out, start, true
@@ -256,7 +266,9 @@ func (e *Engine) State(now time.Duration) State {
 	s := e.state
 	s.AcceptedAt = slices.Clone(s.AcceptedAt)
 	s.Running = len(e.prefill) + len(e.decode) + e.leaked
-	s.Waiting = e.queue.arrived(now)
+	for s.Waiting < len(e.queue) && e.queue[s.Waiting].Queued <= now {
+		s.Waiting++
+	}
 	if e.profile.Limits.KVTokens > 0 {
 		s.KV = float64(e.kv) / float64(e.profile.Limits.KVTokens)
 	}
@@ -325,18 +337,19 @@ func (e *Engine) stall() float64 {
 // admissible reports whether the first job in the queue may start now. Later jobs never overtake
 // it, because small requests could otherwise delay a large one without end.
 func (e *Engine) admissible(now time.Duration) bool {
-	if e.queue.len() == 0 || e.queue.front().Queued > now {
+	if len(e.queue) == 0 || e.queue[0].Queued > now {
 		return false
 	}
 	if e.maxSeqs > 0 && len(e.prefill)+len(e.decode)+e.leaked >= e.maxSeqs {
 		return false
 	}
 	limit := e.profile.Limits.KVTokens
-	return limit == 0 || e.kv+e.queue.front().need <= limit
+	return limit == 0 || e.kv+e.queue[0].need <= limit
 }
 
 func (e *Engine) admit(now time.Duration) *sequence {
-	s := e.queue.pop()
+	s := e.queue[0]
+	e.queue = e.queue[1:]
 	s.Scheduled = now
 	e.kv += s.need
 	e.state.PromptTokens += s.Input
@@ -430,7 +443,7 @@ func (e *Engine) emit(s *sequence, n int) bool {
 		if e.cache != nil {
 			e.keep(s, s.Input+s.made-1)
 		}
-		e.leave(s)
+		e.kv -= s.need
 		delete(e.jobs, s.ID)
 	}
 	e.out = append(e.out, Emission{ID: s.ID, At: e.clock, Tokens: s.made - s.shown, Total: s.made, Last: last, Times: &s.Times})
@@ -469,23 +482,7 @@ func (e *Engine) sweep(list []*sequence, decoding bool) []*sequence {
 		if decoding {
 			e.resident -= s.Input + s.made
 		}
-		e.leave(s)
+		e.kv -= s.need
 	}
 	return stay
-}
-
-func (e *Engine) leave(s *sequence) {
-	e.kv -= s.need
-	e.spent = append(e.spent, s)
-}
-
-// It takes the memory of a finished sequence, if there is one.
-func (e *Engine) newSequence() *sequence {
-	if n := len(e.spare); n > 0 {
-		s := e.spare[n-1]
-		e.spare = e.spare[:n-1]
-		*s = sequence{}
-		return s
-	}
-	return new(sequence)
 }

@@ -70,7 +70,7 @@ func newDecoder(opts Options) *decoder {
 		d.root = repositoryRoot(d.dir)
 	}
 	for _, kv := range opts.Environ {
-		if name, value, ok := cutEnv(kv); ok {
+		if name, value, ok := strings.Cut(kv, "="); ok && name != "" {
 			d.environ[name] = value
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -108,7 +109,7 @@ func (d *decoder) readIncludes(attr *hcl.Attribute, path string, including []str
 			continue
 		}
 		target := file.path
-		if i := indexOf(including, target); i >= 0 {
+		if i := slices.Index(including, target); i >= 0 {
 			d.errorf(expr.Range(), sumIncludeCycle, "%s.", strings.Join(append(including[i:], target), " includes "))
 			ok = false
 			continue
@@ -129,18 +130,4 @@ func (d *decoder) readIncludes(attr *hcl.Attribute, path string, including []str
 		ok = d.readSource(target, src, including) && ok
 	}
 	return ok
-}
-
-func indexOf(list []string, s string) int {
-	for i, x := range list {
-		if x == s {
-			return i
-		}
-	}
-	return -1
-}
-
-func cutEnv(kv string) (name, value string, ok bool) {
-	name, value, ok = strings.Cut(kv, "=")
-	return name, value, ok && name != ""
 }
