@@ -351,6 +351,20 @@ junit-consumers: ## load JUnit files of runs in the libraries that CI systems pa
 runtimes: ## start the built-in server in containers of the real docker and podman, where they are
 	TOKGATE_TEST_RUNTIMES=1 CGO_ENABLED=0 $(GO) test ./exec/server -count=1 -run '^TestRealRuntimes$$' -timeout 20m -v
 
+KUBE := $(CURDIR)/results/kube
+KUBERNETES := k8s.io/component-base/version.gitVersion=v1.34.4 -X k8s.io/component-base/version.gitMajor=1 \
+  -X k8s.io/component-base/version.gitMinor=34 -X k8s.io/client-go/pkg/version.gitVersion=v1.34.4
+TIMES ?= 1
+
+.PHONY: kube
+kube: export CGO_ENABLED := 0
+kube: build ## try pods and workers on a real Kubernetes, TIMES each; builds it first (10 minutes of two cores, 3 GB); root, kubectl, containerd, runc, CNI plugins
+	@mkdir -p $(KUBE)
+	$(GO) -C internal/kubetest build -trimpath -ldflags '-s -w -X $(KUBERNETES)' -o $(KUBE)/programs ./programs
+	$(GO) -C internal/kubetest build -trimpath -ldflags '-s -w' -o $(KUBE)/container ./container
+	$(GO) -C internal/kubetest test . -count=1 -timeout 12h -v -run '$(RUN)' -args -programs $(KUBE)/programs -container $(KUBE)/container \
+	  -tokgate $(CURDIR)/$(BIN) -folder $(KUBE)/cluster -times $(TIMES) $(if $(HOLD),-hold)
+
 .PHONY: newcomer
 newcomer: ## a newcomer's path, from git clone to the first verdict on an endpoint of their own; minutes
 	.github/newcomer.sh $(CURDIR)
