@@ -23,21 +23,26 @@ import (
 // The third is a saturation after the level. It decides where the rate is below the largest one,
 // and yet the backlog grew, by chance or because the server has become slower since.
 
-// evidenced is what decides whether a level sustains its rate.
-type evidenced int
+// evidenced is what decides whether a level sustains its rate, in words.
+type evidenced struct {
+	outcome Outcome
+	words   string
+}
 
-const (
-	undecided   evidenced = iota
-	stalled               // no token came any more
-	grewLittle            // the backlog certainly grew less than the limit
-	grewMuch              // the backlog certainly grew more than the limit
-	below                 // the rate is below the largest rate, and the backlog hardly grew
-	above                 // the rate is above the largest rate, and the backlog grew
-	belowStill            // the rate is below the largest rate, before the level and after it
-	belowBefore           // the rate is below the largest rate before the level, and certainly above the one after it
-	notFollowed           // it takes a saturation after the level, and there is none
-	followed              // the saturation after the level does not decide
-	unrecovered           // the server was still busy with the saturation when the level began
+var (
+	undecided  = evidenced{Inconclusive, ""}
+	stalled    = evidenced{Fail, "not sustained, because the server stopped answering"}
+	grewLittle = evidenced{Pass, "sustained, because the backlog grew less than allowed"}
+	grewMuch   = evidenced{Fail, "not sustained, because the backlog grew more than allowed"}
+	// The backlog hardly grew.
+	below = evidenced{Pass, "sustained, because the rate is below the largest rate that the server can sustain"}
+	// The backlog grew.
+	above       = evidenced{Fail, "not sustained, because requests arrive faster than the server can sustain"}
+	belowStill  = evidenced{Pass, "sustained, because the rate is below the largest rate that the server can sustain, before the level and after it"}
+	belowBefore = evidenced{Fail, "not sustained, because the server became slower: saturated again after the level, it certainly did not reach the rate"}
+	notFollowed = evidenced{Inconclusive, "unclear, because the backlog grew although the rate is below the largest rate that was measured before the level"}
+	followed    = evidenced{Inconclusive, "unclear, because the backlog grew, and a saturation after the level does not show whether the server still sustains the rate"}
+	unrecovered = evidenced{Inconclusive, "unclear, because the level began while the server was still busy with the saturation before it, so that saturation certifies nothing"}
 )
 
 const (
@@ -120,9 +125,9 @@ func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
 		estimated(v, sample.Meets(g.Share, t.Op, t.Limit))
 		return
 	}
-	v.Outcome = why.outcome()
-	if words := why.words(); words != "" {
-		v.Message = words + ": " + v.Message
+	v.Outcome = why.outcome
+	if why.words != "" {
+		v.Message = why.words + ": " + v.Message
 	}
 	switch {
 	case why == belowStill && !sample.Meets(g.Share, t.Op, t.Limit):
@@ -138,44 +143,6 @@ func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
 			v.Needs, v.More = s.lowerRate(), -1
 		}
 	}
-}
-
-// outcome returns the outcome of a level that this decides.
-func (e evidenced) outcome() Outcome {
-	switch e {
-	case grewLittle, below, belowStill:
-		return Pass
-	case stalled, grewMuch, above, belowBefore:
-		return Fail
-	}
-	return Inconclusive
-}
-
-// words says in words what decides; "" if nothing does.
-func (e evidenced) words() string {
-	switch e {
-	case stalled:
-		return "not sustained, because the server stopped answering"
-	case grewLittle:
-		return "sustained, because the backlog grew less than allowed"
-	case grewMuch:
-		return "not sustained, because the backlog grew more than allowed"
-	case below:
-		return "sustained, because the rate is below the largest rate that the server can sustain"
-	case above:
-		return "not sustained, because requests arrive faster than the server can sustain"
-	case belowStill:
-		return "sustained, because the rate is below the largest rate that the server can sustain, before the level and after it"
-	case belowBefore:
-		return "not sustained, because the server became slower: saturated again after the level, it certainly did not reach the rate"
-	case notFollowed:
-		return "unclear, because the backlog grew although the rate is below the largest rate that was measured before the level"
-	case followed:
-		return "unclear, because the backlog grew, and a saturation after the level does not show whether the server still sustains the rate"
-	case unrecovered:
-		return "unclear, because the level began while the server was still busy with the saturation before it, so that saturation certifies nothing"
-	}
-	return ""
 }
 
 // slowerAfter returns a note if a saturation after the level was certainly slower than the one

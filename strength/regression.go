@@ -1,9 +1,9 @@
 package strength
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -57,65 +57,35 @@ func Demanded(p *plan.Plan) []Regression {
 	return out
 }
 
-// String writes the regression for a table: "decode × 1.25".
-func (r Regression) String() string {
-	switch r.Kind {
-	case Throughput:
-		return "throughput ceiling halved"
-	case KV:
-		return "KV cache halved"
-	case Cache:
-		return "prefix cache halved"
-	case NoCache:
-		return "prefix cache off"
-	case Sequences:
-		return "running sequences halved"
-	case Drafts:
-		return "accepted drafts halved"
-	case Stalls:
-		return "stalls of 1 s each 100 tokens"
-	case Queue:
-		return "1 s more in the queue, one round of ten"
-	case Failures:
-		return metric.Format(metric.Ratio, r.Size) + " of requests fail"
-	case Cut:
-		return "answers cut to half"
-	}
-	return r.Kind + " × " + factor(r.Size)
+// phrases names each kind of regression in a table, and says what a server with it does. The sign %
+// stands for the size.
+var phrases = map[string]struct{ name, does string }{
+	Overhead:   {"overhead × %", "takes % times as long before it begins"},
+	Prefill:    {"prefill × %", "prefills % times slower"},
+	Decode:     {"decode × %", "decodes % times slower"},
+	Throughput: {"throughput ceiling halved", "has half the throughput ceiling"},
+	KV:         {"KV cache halved", "has half the KV cache"},
+	Cache:      {"prefix cache halved", "has half the prefix cache"},
+	NoCache:    {"prefix cache off", "has no prefix cache"},
+	Sequences:  {"running sequences halved", "runs half as many sequences"},
+	Drafts:     {"accepted drafts halved", "accepts half as many drafts"},
+	Stalls:     {"stalls of 1 s each 100 tokens", "stalls for 1 s each 100 tokens"},
+	Queue:      {"1 s more in the queue, one round of ten", "lets one round of ten wait 1 s longer"},
+	Failures:   {"% of requests fail", "fails % of the requests"},
+	Cut:        {"answers cut to half", "cuts answers to half"},
 }
 
-func factor(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
+// String writes the regression for a table: "decode × 1.25".
+func (r Regression) String() string { return r.sized(phrases[r.Kind].name) }
 
-func (r Regression) words() string {
-	switch r.Kind {
-	case Overhead:
-		return fmt.Sprintf("takes %s times as long before it begins", factor(r.Size))
-	case Prefill:
-		return fmt.Sprintf("prefills %s times slower", factor(r.Size))
-	case Decode:
-		return fmt.Sprintf("decodes %s times slower", factor(r.Size))
-	case Throughput:
-		return "has half the throughput ceiling"
-	case KV:
-		return "has half the KV cache"
-	case Cache:
-		return "has half the prefix cache"
-	case NoCache:
-		return "has no prefix cache"
-	case Sequences:
-		return "runs half as many sequences"
-	case Drafts:
-		return "accepts half as many drafts"
-	case Stalls:
-		return "stalls for 1 s each 100 tokens"
-	case Queue:
-		return "lets one round of ten wait 1 s longer"
-	case Failures:
-		return "fails " + metric.Format(metric.Ratio, r.Size) + " of the requests"
-	case Cut:
-		return "cuts answers to half"
+func (r Regression) words() string { return r.sized(phrases[r.Kind].does) }
+
+func (r Regression) sized(phrase string) string {
+	size := strconv.FormatFloat(r.Size, 'f', -1, 64)
+	if r.Kind == Failures {
+		size = metric.Format(metric.Ratio, r.Size)
 	}
-	return r.String()
+	return strings.Replace(phrase, "%", size, 1)
 }
 
 // Changes reports whether a regression is planted in the server at an address. In a comparison, the
