@@ -12,8 +12,13 @@ func (d *Document) capacityOf(v *Verdict) *metric.Capacity {
 	if v.Kind != "capacity" {
 		return nil
 	}
+	return d.Capacity(v.Workload, v.Server)
+}
+
+// Capacity returns the result of a search; nil if there was none.
+func (d *Document) Capacity(workload, server string) *metric.Capacity {
 	for _, c := range d.Run.Capacities {
-		if c.Server == v.Server && c.Workload == v.Workload {
+		if c.Workload == workload && c.Server == server {
 			return c
 		}
 	}

@@ -51,8 +51,8 @@ func byKey[T any](list []T, place func(name, key string) int, of func(*T) (group
 	families := map[string]*family{}
 	for i := range list {
 		group, address := of(&list[i])
-		name, key, ok := strings.Cut(strings.TrimSuffix(address, `"]`), `["`)
-		if !ok {
+		name, key := Named(address)
+		if key == "" {
 			continue
 		}
 		f := families[group+"\x00"+name]
@@ -60,7 +60,7 @@ func byKey[T any](list []T, place func(name, key string) int, of func(*T) (group
 			f = &family{number: map[int]float64{}, written: map[int]float64{}}
 			families[group+"\x00"+name] = f
 		}
-		n, ok := keyNumber(key)
+		n, ok := KeyNumber(key)
 		at := place(name, key)
 		f.places, f.number[i], f.mixed = append(f.places, i), n, f.mixed || !ok
 		f.written[i], f.unwritten = float64(at), f.unwritten || at < 0
@@ -85,8 +85,8 @@ func byKey[T any](list []T, place func(name, key string) int, of func(*T) (group
 	}
 }
 
-// keyNumber reads keys such as 32 and 0.5, and numbers of tokens such as 32K or 1M.
-func keyNumber(key string) (float64, bool) {
+// KeyNumber reads keys such as 32 and 0.5, and numbers of tokens such as 32K or 1M.
+func KeyNumber(key string) (float64, bool) {
 	factor := 1.0
 	if digits := strings.TrimRight(key, "kK"); len(digits) == len(key)-1 {
 		key, factor = digits, 1<<10

@@ -94,7 +94,7 @@ func distinguishTitles(list []Workload) {
 	}
 	for i := range list {
 		if w := &list[i]; w.Title != "" && n[w.Title] > 1 {
-			name, _, _ := strings.Cut(w.Address, `["`)
+			name, _ := Named(w.Address)
 			w.Title += ", " + name
 		}
 	}

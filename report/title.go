@@ -55,11 +55,15 @@ func (d *Document) TitleOf(address string) string {
 	if s := d.Server(address); s != nil && s.Title != "" {
 		return s.Title
 	}
-	name, key, ok := strings.Cut(address, `["`)
-	if key, closed := strings.CutSuffix(key, `"]`); ok && closed && key != "" {
-		return name + " " + key
-	}
-	return address
+	name, key := Named(address)
+	return strings.TrimSuffix(name+" "+key, " ")
+}
+
+// Named divides an address such as use_case["chat"] into the name of its block and its key. The key is
+// "" if the address has none.
+func Named(address string) (name, key string) {
+	name, key, _ = strings.Cut(strings.TrimSuffix(address, `"]`), `["`)
+	return name, key
 }
 
 // Server returns what the plan says about a server; nil if the plan has no such server.

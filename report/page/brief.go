@@ -126,7 +126,7 @@ func uses(r Run) []Use {
 			}
 			v := Use{Title: r.title(w.Address) + r.serverSuffix(server), About: Line(w.Description), Link: r.anchorOf(w), Class: class,
 				Value: said, Binds: rules(w)}
-			if c := r.capacity(w.Address, server); c != nil {
+			if c := r.Capacity(w.Address, server); c != nil {
 				v.Value, v.Unit, v.Binds = c.Limit(), kinds[c.Over]+disputed(r, c), limitedBy(r, c)
 				if people := w.People(c.Pass); people != "" {
 					v.Unit += ", " + people
@@ -151,7 +151,7 @@ func uses(r Run) []Use {
 // carried returns the result of a workload on a server: a CSS class, a short text, the kind of
 // load, and the largest load that met all thresholds.
 func carried(r Run, w *report.Workload, server string) (class, said string, kind metric.LoadKind, most float64) {
-	if c := r.capacity(w.Address, server); c != nil {
+	if c := r.Capacity(w.Address, server); c != nil {
 		return capacityClass(r, c), c.Limit(), c.Over, c.Load(c.Pass)
 	}
 	class, said = carries(r, w, server)

@@ -321,26 +321,14 @@ func hue(i int, lines []track) int {
 	}
 	last := math.Inf(-1)
 	for _, t := range lines {
-		_, key, _ := strings.Cut(t.workload, "[\"")
-		n, ok := amount(strings.TrimSuffix(key, "\"]"))
+		_, key := report.Named(t.workload)
+		n, ok := report.KeyNumber(key)
 		if !ok || n <= last {
 			return i
 		}
 		last = n
 	}
 	return chart.Ordered + i*(chart.Shades-1)/max(len(lines)-1, 1)
-}
-
-// amount parses a number in a for_each key, such as "8", "96K" or "1M".
-func amount(key string) (float64, bool) {
-	factor := 1.0
-	for suffix, f := range map[string]float64{"K": 1e3, "k": 1e3, "M": 1e6} {
-		if rest, ok := strings.CutSuffix(key, suffix); ok {
-			key, factor = rest, f
-		}
-	}
-	n, err := strconv.ParseFloat(key, 64)
-	return n * factor, err == nil
 }
 
 func relation(op string) string {

@@ -98,7 +98,7 @@ func holds(r Run, c *report.Case) bool {
 	if worst, judged := levelStatus(r, c); judged && worst < verdict.StatusWarning {
 		return false
 	}
-	limit := r.capacity(c.Workload, c.Server)
+	limit := r.Capacity(c.Workload, c.Server)
 	return limit == nil || limit.Over != c.Kind || limit.Pass == 0 && limit.Fail == 0 || c.Load() <= limit.Load(limit.Pass)
 }
 

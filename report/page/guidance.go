@@ -95,7 +95,7 @@ func rules(w *report.Workload) string {
 // carries says in words which load a server holds for a workload. It uses the capacity search or,
 // without a search, the levels.
 func carries(r Run, w *report.Workload, server string) (class, answer string) {
-	if c := r.capacity(w.Address, server); c != nil {
+	if c := r.Capacity(w.Address, server); c != nil {
 		return capacityClass(r, c), sentence(c)
 	}
 	held, warned, missed, unsure := []string{}, []string{}, []string{}, []string{}

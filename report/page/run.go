@@ -192,7 +192,7 @@ func (r Run) serverSuffix(server string) string {
 
 // family returns the part of a name that all copies made by one for_each share.
 func family(s string) string {
-	name, _, _ := strings.Cut(s, `["`)
+	name, _ := report.Named(s)
 	return name
 }
 
@@ -225,13 +225,4 @@ func caseID(w *report.Workload, r Run) string {
 
 func (r Run) control(server string) bool {
 	return slices.ContainsFunc(r.Comparisons, func(c *compare.Comparison) bool { return c.Control == server })
-}
-
-func (r Run) capacity(workload, server string) *metric.Capacity {
-	for _, c := range r.Run.Capacities {
-		if c.Workload == workload && c.Server == server {
-			return c
-		}
-	}
-	return nil
 }

@@ -46,7 +46,7 @@ func useCase(r Run, w *report.Workload) Section {
 	s.Blocks = append(s.Blocks, overTimeBlock(r, w)...)
 	var more []Block
 	for _, server := range w.Servers {
-		if c := r.capacity(w.Address, server); c != nil {
+		if c := r.Capacity(w.Address, server); c != nil {
 			more = append(more, Block{Heading: strings.TrimPrefix(r.serverSuffix(server), " ")},
 				Block{List: append(margins(r, c), lines(r.Facts(c))...)}, Block{Table: probes(r, c)})
 		}
@@ -79,7 +79,7 @@ func outcomeOf(r Run, w *report.Workload, server string) *Result {
 	if len(r.Run.Servers) > 1 {
 		l.Sentence = r.title(server) + ": " + said
 	}
-	c := r.capacity(w.Address, server)
+	c := r.Capacity(w.Address, server)
 	if c == nil {
 		return l
 	}
@@ -194,7 +194,7 @@ func curveOf(name, stat string, kind metric.LoadKind) curve {
 // levels were measured.
 func besideLimit(r Run, w *report.Workload, server string) *Table {
 	cases := slices.DeleteFunc(r.CasesOf(w.Address, server), func(x *report.Case) bool { return x.Completed == 0 })
-	c := r.capacity(w.Address, server)
+	c := r.Capacity(w.Address, server)
 	if c == nil {
 		cases = slices.DeleteFunc(cases, func(x *report.Case) bool { return x.Probe != nil })
 		if len(cases) == 0 {

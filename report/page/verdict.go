@@ -47,7 +47,7 @@ func checks(r Run, of func(*report.Verdict) bool) []Check {
 // underResult returns the check of a capacity without what stands in the result above it.
 func underResult(r Run, v *report.Verdict) Check {
 	c := check(r, v)
-	limit := r.capacity(v.Workload, v.Server)
+	limit := r.Capacity(v.Workload, v.Server)
 	if v.Kind != "capacity" || limit == nil || !report.States(v, limit) {
 		return c
 	}
