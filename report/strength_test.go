@@ -17,20 +17,20 @@ func TestHeadroom(t *testing.T) {
 		outcome      Outcome
 		want         string
 	}{
-		{"<", 1, 0.25, "s", Pass, "4 × to spare"},
-		{"<", 0.5, 0.0521, "s", Pass, "9.6 × to spare"}, // 0.5/0.0521 = 9.597
-		{"<=", 0.11, 0.1, "s", Pass, "10% to spare"},
-		{">", 40, 107, "tok/s", Pass, "2.7 × to spare"}, // 107/40 = 2.675
-		{">=", 40, 50, "tok/s", Pass, "25% to spare"},
-		{"<", 10000, 0.1, "s", Pass, "more than 1000 × to spare"},
+		{"<", 1, 0.25, "s", Pass, "4 ×"},
+		{"<", 0.5, 0.0521, "s", Pass, "9.6 ×"}, // 0.5/0.0521 = 9.597
+		{"<=", 0.11, 0.1, "s", Pass, "10%"},
+		{">", 40, 107, "tok/s", Pass, "2.7 ×"}, // 107/40 = 2.675
+		{">=", 40, 50, "tok/s", Pass, "25%"},
+		{"<", 10000, 0.1, "s", Pass, "more than 1000 ×"},
 		{">", 0.95, 1, "ratio", Pass, ""}, // a share cannot exceed 1, so it has no factor to spare
-		{"<", 1, 0, "requests", Pass, "more than 1000 × to spare"},
+		{"<", 1, 0, "requests", Pass, "more than 1000 ×"},
 		{"<", 0, 0, "requests", Pass, ""},
 		{"", 0, 1, "s", Pass, ""},
 		{"<", 1, 2, "s", Fail, ""},
 	} {
 		v := Verdict{Outcome: c.outcome, Test: verdict.Test{Value: metric.Some(c.value)}, Threshold: &verdict.Threshold{Op: c.op, Limit: metric.Some(c.limit), Metric: metric.Def{Unit: metric.Unit(c.unit)}}}
-		must.Same(t, fmt.Sprintf("%v", c), c.want, v.Headroom())
+		must.Same(t, fmt.Sprintf("%v", c), c.want, v.Spare())
 	}
-	must.Same(t, "without a threshold", "", (&Verdict{Outcome: Pass}).Headroom())
+	must.Same(t, "without a threshold", "", (&Verdict{Outcome: Pass}).Spare())
 }

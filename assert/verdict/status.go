@@ -56,8 +56,8 @@ func (v *Verdict) Explain() string {
 	if v.Message != "" {
 		parts = append(parts, v.Message)
 	}
-	if spare := v.Headroom(); spare != "" && v.Message != "" {
-		parts[len(parts)-1] += "; " + spare
+	if spare := v.Spare(); spare != "" && v.Message != "" {
+		parts[len(parts)-1] += "; " + spare + " to spare"
 	}
 	if v.Outcome == Inconclusive && v.Needs != "" {
 		parts = append(parts, v.Needs)
@@ -65,13 +65,13 @@ func (v *Verdict) Explain() string {
 	return strings.Join(parts, ": ")
 }
 
-// mostHeadroom is the largest factor that Headroom writes as a number.
-const mostHeadroom = 1000
+// mostSpare is the largest factor that Spare writes as a number.
+const mostSpare = 1000
 
-// Headroom writes how far a passed threshold on a time or a speed is from its limit. From a
-// factor of two on it is a factor, such as "9.6 × to spare". Below a factor of two it is a share,
-// such as "12% to spare". For all other verdicts it is "".
-func (v *Verdict) Headroom() string {
+// Spare writes how far a passed threshold on a time or a speed is from its limit. From a factor of two
+// on it is a factor, such as "9.6 ×". Below a factor of two it is a share, such as "12%". For all other
+// verdicts it is "".
+func (v *Verdict) Spare() string {
 	t := v.Threshold
 	if v.Outcome != Pass || t == nil || !v.Value.OK || !t.Limit.OK || t.Unit() == metric.Ratio {
 		return ""
@@ -83,10 +83,10 @@ func (v *Verdict) Headroom() string {
 	switch {
 	case math.IsNaN(factor) || factor < 1 || t.Op == "":
 		return ""
-	case factor > mostHeadroom:
-		return fmt.Sprintf("more than %d × to spare", mostHeadroom)
+	case factor > mostSpare:
+		return fmt.Sprintf("more than %d ×", mostSpare)
 	case factor >= 2:
-		return metric.FormatDigits(metric.Count, factor, 2) + " × to spare"
+		return metric.FormatDigits(metric.Count, factor, 2) + " ×"
 	}
-	return metric.FormatDigits(metric.Ratio, factor-1, 2) + " to spare"
+	return metric.FormatDigits(metric.Ratio, factor-1, 2)
 }

@@ -6,7 +6,6 @@ import (
 	"html/template"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report/chart"
@@ -15,8 +14,8 @@ import (
 // drawPoints draws a chart of lines that have only one point each. The X axis is the length of the
 // prompts if all have the same load and different lengths; otherwise each point has its own row.
 // svg is "" if a line has several points.
-func drawPoints(c chart.Chart, lines []track, unit metric.Unit) (svg template.HTML, words string) {
-	if by := byLength(c, lines); by != nil {
+func drawPoints(c chart.Chart, title string, lines []track, unit metric.Unit) (svg template.HTML, words string) {
+	if by := byLength(c, title, lines); by != nil {
 		return by.SVG(), fmt.Sprintf(" The load is %s, and the chart shows the values by the length of the prompt.", inFlight(lines[0].cases[0]))
 	}
 	if rows := dots(c, lines, unit); len(lines) > 1 && rows != nil {
@@ -47,9 +46,9 @@ func dots(c chart.Chart, lines []track, unit metric.Unit) *chart.Forest {
 // byLength returns a chart with the length of prompts on the X axis. All lines must be measured at
 // the same single load. It returns nil if a line has several loads, or if two lines have the same
 // length.
-func byLength(c chart.Chart, lines []track) *chart.Chart {
+func byLength(c chart.Chart, title string, lines []track) *chart.Chart {
 	const fewest = 3
-	out := chart.Chart{Name: strings.TrimSuffix(c.Name, " against "+kinds["closed"]) + " against the length of the prompt", Y: c.Y, Series: []chart.Series{{}},
+	out := chart.Chart{Name: title + " against the length of the prompt", Y: c.Y, Series: []chart.Series{{}},
 		X: chart.Axis{Title: "Tokens of the prompt", Log: true, Format: func(v float64) string { return count(int(v)) }}}
 	for i, t := range lines {
 		w, points := t.r.Workload(t.workload), c.Series[i].Points

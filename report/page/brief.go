@@ -154,13 +154,13 @@ func carried(r Run, w *report.Workload, server string) (class, said string, kind
 	if c := r.Capacity(w.Address, server); c != nil {
 		return capacityClass(r, c), c.Limit(), c.Over, c.Load(c.Pass)
 	}
-	class, said = carries(r, w, server)
+	class, said = holdsAt(r, w, server)
 	for _, c := range r.CasesOf(w.Address, server) {
 		if worst, judged := levelStatus(r, c); judged && worst == verdict.StatusPass && c.Stage == nil {
 			kind, most = c.Kind, max(most, c.Load())
 		}
 	}
-	return class, Capital(strings.TrimSuffix(said, testedOnly)), kind, most
+	return class, Capital(said), kind, most
 }
 
 func limitedBy(r Run, c *metric.Capacity) string {

@@ -241,7 +241,7 @@ func (cv curve) figure(runs []Run, lines []track, of func(*report.Case) metric.V
 	if len(lines) == 1 {
 		f.Legend = nil
 	}
-	if single, words := drawPoints(ch, lines, def.Unit); single != "" {
+	if single, words := drawPoints(ch, cv.title, lines, def.Unit); single != "" {
 		f.Words, f.Legend, f.Chart = f.Words+words, nil, single
 		return f
 	}
@@ -354,16 +354,16 @@ func (cv curve) limit(ch *chart.Chart, lines []track, high float64) string {
 	ch.Rules = cv.rules(lines, high)
 	var limits []string
 	words := ""
-	for _, r := range ch.Rules {
-		ch.Y.Include = append(ch.Y.Include, r.At)
-		limits = append(limits, strings.TrimPrefix(r.Word, "limit: "))
+	for i := range ch.Rules {
+		r := &ch.Rules[i]
+		ch.Y.Include, limits = append(ch.Y.Include, r.At), append(limits, r.Word)
+		// With several limits, the caption names them, because their labels would overlap.
+		if r.Word = "limit: " + r.Word; len(ch.Rules) > 1 {
+			r.Word = ""
+		}
 	}
-	// With several limits, the caption names them, because their labels would overlap.
 	if len(limits) > 1 {
 		words = " The dashed lines are the limits of the plan: " + strings.Join(limits, ", ") + "."
-		for i := range ch.Rules {
-			ch.Rules[i].Word = ""
-		}
 	}
 	return words + cv.largest(ch, lines)
 }
@@ -433,7 +433,7 @@ func (cv curve) rules(lines []track, high float64) []chart.Rule {
 					continue
 				}
 				seen[word] = true
-				out = append(out, chart.Rule{At: th.Limit.V, Word: "limit: " + Line(word)})
+				out = append(out, chart.Rule{At: th.Limit.V, Word: Line(word)})
 			}
 		}
 	}

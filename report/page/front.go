@@ -67,11 +67,19 @@ func tiles(r Run) []Tile {
 
 // span returns a tile with the best and the worst value of a metric, and where each was measured.
 func span(label, name string, runs []Run, best, worst extreme, words string) Tile {
-	t := Tile{Label: label, Value: format(name, best.v), Note: words + addPlace(runs, best)}
+	places := []string{words}
+	add := func(joint string, e extreme) {
+		if at := placeOf(runs, e.r, e.c); len(at) > 0 {
+			places = append(places, joint+strings.Join(at, " · "))
+		}
+	}
+	t := Tile{Label: label, Value: format(name, best.v)}
+	add(", ", best)
 	if math.Max(best.v, worst.v) > 1.1*math.Min(best.v, worst.v) {
 		t.Value += " to " + format(name, worst.v)
-		t.Note += " and" + strings.TrimPrefix(addPlace(runs, worst), ",")
+		add(" and ", worst)
 	}
+	t.Note = strings.Join(places, "")
 	return t
 }
 

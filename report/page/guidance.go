@@ -64,25 +64,22 @@ func size(w *report.Workload) string {
 	return out
 }
 
-const warnsOnly = " (a warning)"
-
 func rules(w *report.Workload) string {
 	var out []string
+	said := func(b report.Bound) string { return Line(b.Threshold.Metric.Title + " " + b.Threshold.Text) }
 	for _, b := range w.Bounds {
-		rule := Line(b.Threshold.Metric.Title + " " + b.Threshold.Text)
+		rule := said(b)
 		if b.Severity == "warn" {
-			rule += warnsOnly
+			// If the threshold is also required at another level, show only the requirement.
+			if slices.ContainsFunc(w.Bounds, func(o report.Bound) bool { return o.Severity != "warn" && said(o) == rule }) {
+				continue
+			}
+			rule += " (a warning)"
 		}
 		if !slices.Contains(out, rule) {
 			out = append(out, rule)
 		}
 	}
-	// If a threshold is required at one level and only warned about at another, show only the
-	// requirement.
-	out = slices.DeleteFunc(out, func(rule string) bool {
-		required, warns := strings.CutSuffix(rule, warnsOnly)
-		return warns && slices.Contains(out, required)
-	})
 	if len(w.Mix) > 0 {
 		out = append(out, "what each part requires")
 	}
@@ -98,6 +95,15 @@ func carries(r Run, w *report.Workload, server string) (class, answer string) {
 	if c := r.Capacity(w.Address, server); c != nil {
 		return capacityClass(r, c), sentence(c)
 	}
+	class, answer = holdsAt(r, w, server)
+	if class != "none" {
+		answer += " (the highest levels that were tested)" // higher loads were not
+	}
+	return class, answer
+}
+
+// holdsAt says at which levels the requirements of a workload hold on a server.
+func holdsAt(r Run, w *report.Workload, server string) (class, answer string) {
 	held, warned, missed, unsure := []string{}, []string{}, []string{}, []string{}
 	for _, c := range r.CasesOf(w.Address, server) {
 		if c.Probe != nil {
@@ -137,12 +143,8 @@ func carries(r Run, w *report.Workload, server string) (class, answer string) {
 	default:
 		class = "pass"
 	}
-	return class, strings.Join(parts, "; ") + testedOnly
+	return class, strings.Join(parts, "; ")
 }
-
-// testedOnly is the note on the loads of a workload without a capacity search: higher loads were
-// not tested.
-const testedOnly = " (the highest levels that were tested)"
 
 // capacityClass returns the class of a capacity. A level of the plan that failed below it disputes it.
 func capacityClass(r Run, c *metric.Capacity) string {

@@ -166,7 +166,7 @@ func overview(r Run) Block {
 func met(r Run) *Table {
 	t := &Table{Columns: Heads("", "Where", "Met"), Words: true}
 	for i := range r.Verdicts {
-		if v := &r.Verdicts[i]; v.Headroom() != "" {
+		if v := &r.Verdicts[i]; v.Spare() != "" {
 			c := check(r, v)
 			t.Rows = append(t.Rows, []Cell{sign(v.Status()), text(c.Where), text(c.Title + ": " + c.Short[len(c.Short)-1])})
 		}

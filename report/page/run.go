@@ -127,7 +127,10 @@ func times(speedup float64) string { return fmt.Sprintf("%.4g times the recorded
 // caseName names a case by its load. If there are several workloads, servers or runs, it also names
 // the workload, the server or the run.
 func caseName(runs []Run, r Run, c *report.Case) string {
-	parts := []string{inFlight(c)}
+	return strings.Join(append([]string{inFlight(c)}, placeOf(runs, r, c)...), " · ")
+}
+
+func placeOf(runs []Run, r Run, c *report.Case) (parts []string) {
 	if several(runs, func(c *report.Case) string { return c.Workload }) {
 		parts = append(parts, r.title(c.Workload))
 	}
@@ -137,7 +140,7 @@ func caseName(runs []Run, r Run, c *report.Case) string {
 	if r.Name != "" {
 		parts = append(parts, r.Name)
 	}
-	return strings.Join(parts, " · ")
+	return parts
 }
 
 // several reports whether cases of the runs have different texts. The parameter of gives the text.

@@ -139,7 +139,7 @@ func passed(r Run) *Table {
 			name = strings.TrimSuffix(name, " at "+v.Level)
 		}
 		key := [4]string{name, r.title(cmp.Or(v.Workload, v.Server)) + r.serverSuffix(v.Server), value,
-			cmp.Or(strings.TrimSuffix(v.Headroom(), " to spare"), "–")}
+			cmp.Or(v.Spare(), "–")}
 		if at, ok := rows[key]; ok && level != "" {
 			t.Rows[at][0].Text += ", " + level
 			continue
@@ -270,8 +270,8 @@ func inShort(v *report.Verdict) []string {
 		value = "~" + value // within a bucket
 	}
 	short := fmt.Sprintf("%s %s %s", value, th.Op, limit)
-	if spare := v.Headroom(); spare != "" {
-		short += "; " + spare
+	if spare := v.Spare(); spare != "" {
+		short += "; " + spare + " to spare"
 	}
 	return append(out, fmt.Sprintf("%s, n = %d", short, v.N), short)
 }

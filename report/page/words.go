@@ -114,16 +114,6 @@ func extremes(runs []Run, of func(*report.Case) metric.Value) (low, high extreme
 	return low, high
 }
 
-// addPlace adds the workload, server and run of a case to a text that already has the load of the
-// case.
-func addPlace(runs []Run, e extreme) string {
-	w := strings.TrimPrefix(caseName(runs, e.r, e.c), inFlight(e.c))
-	if w == "" {
-		return ""
-	}
-	return ", " + strings.TrimPrefix(w, " · ")
-}
-
 // big formats a large number with a prefix and three significant digits.
 func big(v float64) string {
 	switch {
