@@ -37,6 +37,7 @@ var advices = []struct {
 	{loading, always(strength.Diagnose)},
 	{loading, always(underBudget)},
 	{checking, always(shortLoads)},
+	{checking, always(inStep)},
 	{checking, movingTogether},
 	{checking, tooSmall},
 	{checking, tooLate},
@@ -217,4 +218,34 @@ func untoldByGPUs(s *plan.Server) string {
 		return "it has no GPU"
 	}
 	return ""
+}
+
+// leastSpread is the smallest jitter of answers with which the slots of a closed loop soon send at
+// different times.
+const leastSpread = 0.05
+
+// inStep warns if a time to the first token is bounded in a closed loop whose answers are about equally
+// long: its slots then send at the same times.
+func inStep(p *plan.Plan) (diags hcl.Diagnostics) {
+	for _, w := range p.Workloads {
+		together := func(l *plan.Load) bool {
+			several := func(at plan.Level) bool { return at.N > 1 }
+			return l.Kind == metric.ClosedLoop && l.Pause == 0 && slices.ContainsFunc(l.Levels, several)
+		}
+		alike := !w.Output.Natural && w.Output.Mean > 1 && w.Output.Jitter <= leastSpread
+		if !alike || w.Prompt.Turns.Several() || !slices.ContainsFunc(w.Loads, together) {
+			continue
+		}
+		limits := bounding(w, func(*plan.SLA) bool { return true })
+		i := slices.IndexFunc(limits, func(t *plan.Threshold) bool { return t.Metric.Name == "ttft" || t.Metric.Name == "ttfa" })
+		if i < 0 {
+			continue
+		}
+		diags = append(diags, &hcl.Diagnostic{
+			Severity: hcl.DiagWarning, Summary: "Answers of one length", Subject: limits[i].Range.Ptr(),
+			Detail: fmt.Sprintf("The slots of a closed loop whose answers are equally long send at the same times, so %s is longer than for requests that are spread over time. Let the lengths differ: output_tokens = { mean = %d, jitter = \"10%%\" }.",
+				limits[i].Metric.Name, w.Output.Mean),
+		})
+	}
+	return diags
 }

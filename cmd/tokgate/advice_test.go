@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -81,5 +82,37 @@ func TestUnderBudget(t *testing.T) {
 			got = d.Detail
 		}
 		must.Hold(t, (got == "") == (tt.want == "") && strings.Contains(got, tt.want), "%s: %q, want %q", tt.name, got, tt.want)
+	}
+}
+
+// Slots whose answers are equally long send together, which a bound on TTFT feels.
+func TestInStep(t *testing.T) {
+	for _, tt := range []struct {
+		name, output, load, sla string
+		warns                   bool
+	}{
+		{"one length", "32", "concurrency = 8", `ttft = "p95 < 2s"`, true},
+		{"almost", `{ mean = 100, jitter = "5%" }`, "concurrency = [1, 8]", `ttft = "mean < 2s"`, true},
+		{"lengths that differ", `{ mean = 100, jitter = "10%" }`, "concurrency = 8", `ttft = "p95 < 2s"`, false},
+		{"natural answers", "{ natural = true, max = 100 }", "concurrency = 8", `ttft = "p95 < 2s"`, false},
+		{"one slot", "32", "concurrency = 1", `ttft = "p95 < 2s"`, false},
+		{"a rate", "32", "rate = \"1 req/s\"", `ttft = "p95 < 2s"`, false},
+		{"no bound on TTFT", "32", "concurrency = 8", `e2e = "p95 < 20s"`, false},
+	} {
+		got := tokgate(t, "validate", writePlan(t, fmt.Sprintf(`
+server "s" {
+  simulator {}
+}
+workload "w" {
+  input_tokens  = 256
+  output_tokens = %s
+  load {
+    %s
+    duration = "2m"
+  }
+  sla { %s }
+}
+`, tt.output, tt.load, tt.sla)))
+		must.Hold(t, got.code == 0 && strings.Contains(got.out+got.err, "Answers of one length") == tt.warns, "%s: %s%s", tt.name, got.out, got.err)
 	}
 }
