@@ -1,5 +1,5 @@
-# A comparison with a fresh vLLM for each leg, on a CPU: against itself it ends after three or four
-# starts of each; with --var seqs=2, which works on two requests at a time, it is red after three.
+# A comparison with a fresh vLLM for each leg, on a CPU: against itself, or with --var seqs=2 against one
+# that works on two requests at a time. Starts take most of it, so it wants an idle machine.
 
 variable "model" {
   type        = string
