@@ -10,15 +10,15 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// turn is the last look at a comparison that a server and a workload take part in.
-type turn struct {
+// seenAt is the last look at a comparison that a server and a workload take part in.
+type seenAt struct {
 	*plan.Compare
 	record *metric.Comparison
 	rounds int // of the look
 }
 
 // looksAt returns the last looks at the comparisons of a workload on a server.
-func looksAt(p *plan.Plan, run *metric.Run, server string, w *plan.Workload) (out []turn) {
+func looksAt(p *plan.Plan, run *metric.Run, server string, w *plan.Workload) (out []seenAt) {
 	for _, c := range p.Compares {
 		on := c.Candidate.Address() == server || c.Control.Server != nil && c.Control.Server.Address() == server
 		if !on || !slices.Contains(c.Workloads(p), w) {
@@ -26,7 +26,7 @@ func looksAt(p *plan.Plan, run *metric.Run, server string, w *plan.Workload) (ou
 		}
 		for _, r := range run.Comparisons {
 			if r != nil && r.Name == c.Name && len(r.Looks) > 0 {
-				out = append(out, turn{c, r, r.Looks[len(r.Looks)-1].Rounds})
+				out = append(out, seenAt{c, r, r.Looks[len(r.Looks)-1].Rounds})
 				break
 			}
 		}
@@ -35,7 +35,7 @@ func looksAt(p *plan.Plan, run *metric.Run, server string, w *plan.Workload) (ou
 }
 
 // shed returns the level as planned, or with fewer rounds if its comparisons ended earlier.
-func shed(looks []turn, level plan.Level) plan.Level {
+func shed(looks []seenAt, level plan.Level) plan.Level {
 	n := 0
 	for _, at := range looks {
 		n = max(n, at.rounds)
@@ -55,7 +55,7 @@ func sentIn(level plan.Level, rounds int) (n int) {
 
 // stagedError sets the error at which the candidate's thresholds pass, and returns the error at which
 // they fail. If the comparison may go on, it also sets the number of requests that are due.
-func (s *subject) stagedError(p *plan.Plan, looks []turn, level plan.Level) (fail float64, staged bool) {
+func (s *subject) stagedError(p *plan.Plan, looks []seenAt, level plan.Level) (fail float64, staged bool) {
 	fail = s.alpha
 	for _, at := range looks {
 		if at.Candidate.Address() != s.level.Server {

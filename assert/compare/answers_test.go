@@ -44,7 +44,7 @@ func TestFormIsRed(t *testing.T) {
 		x.out.Changes, x.claims = append(x.out.Changes, row), append(x.claims, claimed{0, claim, bound})
 		for range tt.others {
 			x.claims = append(x.claims, claimed{len(x.out.Changes), &plan.Claim{}, bound})
-			x.out.Changes = append(x.out.Changes, Change{Outcome: verdict.Inconclusive, judging: judging{decision: decision{pFail: 0.5}, delta: delta{paired: &outcomes{all: 120}}}})
+			x.out.Changes = append(x.out.Changes, Change{Outcome: verdict.Inconclusive, judging: judging{pFail: 0.5, delta: delta{paired: &outcomes{all: 120}}}})
 		}
 		x.settle()
 		got := x.out.Changes[0]

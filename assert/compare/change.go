@@ -69,7 +69,8 @@ type judging struct {
 	bound   *plan.Change  // nil: shown only
 	implied bool          // tokgate adds the limit; see fewMore
 	delta   delta
-	decision
+	limit   float64 // of the change, in the units of delta
+	pFail   float64 // p-value of the claim that the change is larger than the limit
 }
 
 // Direction is the direction of a change, if it is certain.
@@ -101,12 +102,6 @@ func (c *Change) Title() string { return strings.TrimSpace(c.Metric.Title + " " 
 func (c *Change) Status() verdict.Status {
 	v := verdict.Verdict{Outcome: c.Outcome, Severity: c.Severity}
 	return v.Status()
-}
-
-// decision is the result of the tests of one change, before the other changes are considered.
-type decision struct {
-	limit float64 // limit of the change, in the units of delta
-	pFail float64 // p-value of the claim that the change is larger than the limit
 }
 
 func (c *Change) inapplicable(lacks string) {

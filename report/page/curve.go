@@ -148,53 +148,53 @@ func (cv curve) figures(runs []Run) []Figure {
 		return nil
 	}
 	var out []Figure
-	for _, part := range parts(all) {
-		f := cv.figure(runs, part.lines, of)
-		if part.name != "" {
-			f.Title += ": " + part.name
-			f.Table.Caption += ": " + part.name
+	for _, panel := range panels(all) {
+		f := cv.figure(runs, panel.lines, of)
+		if panel.name != "" {
+			f.Title += ": " + panel.name
+			f.Table.Caption += ": " + panel.name
 		}
 		out = append(out, f)
 	}
 	return out
 }
 
-// part holds the lines of one chart.
-type part struct {
+// panel holds the lines of one chart.
+type panel struct {
 	name  string
 	lines []track
 }
 
-// parts distributes the lines over several charts if there are more than mostSeries. It groups them
+// panels distributes the lines over several charts if there are more than mostSeries. It groups them
 // by the for_each block of their workloads, and divides groups that are still too large.
-func parts(all []track) []part {
+func panels(all []track) []panel {
 	if len(all) == 0 {
 		return nil
 	}
 	if len(all) <= mostSeries {
-		return []part{{"", all}}
+		return []panel{{"", all}}
 	}
-	var out []part
+	var out []panel
 	for _, t := range all {
 		name := Line(family(t.workload))
-		i := slices.IndexFunc(out, func(p part) bool { return p.name == name })
+		i := slices.IndexFunc(out, func(p panel) bool { return p.name == name })
 		if i < 0 {
-			out, i = append(out, part{name: name}), len(out)
+			out, i = append(out, panel{name: name}), len(out)
 		}
 		out[i].lines = append(out[i].lines, t)
 	}
 	// Many small groups would make many charts, so they share charts.
 	if len(out) > mostSeries/2 {
-		out = []part{{"", all}}
+		out = []panel{{"", all}}
 	}
-	var short []part
+	var short []panel
 	for _, p := range out {
 		for i := 0; i < len(p.lines); i += mostSeries {
 			name := p.name
 			if len(p.lines) > mostSeries {
 				name = strings.TrimSpace(fmt.Sprintf("%s %d of %d", name, i/mostSeries+1, (len(p.lines)+mostSeries-1)/mostSeries))
 			}
-			short = append(short, part{name, p.lines[i:min(i+mostSeries, len(p.lines))]})
+			short = append(short, panel{name, p.lines[i:min(i+mostSeries, len(p.lines))]})
 		}
 	}
 	return short
