@@ -118,7 +118,13 @@ func outside() error {
 	if err := os.WriteFile(*kept+"/in", []byte(enter), 0o755); err != nil {
 		return err
 	}
-	return cmd.Wait()
+	failed := cmd.Wait()
+	for _, large := range []string{"etcd", "node0", "node1"} { // the logs stay
+		if err := os.RemoveAll(*kept + "/" + large); err != nil {
+			return err
+		}
+	}
+	return failed
 }
 
 // makeGroups makes a control group under each controller of the machine.
@@ -184,7 +190,10 @@ func inside(m *testing.M) int {
 var up *cluster
 
 // cluster is a Kubernetes. Its kubeconfigs and logs lie in dir.
-type cluster struct{ dir, tokgate string } // tokgate: the image of tokgate
+type cluster struct {
+	dir             string
+	tokgate, slower string // images of tokgate; they differ in /faults.json
+}
 
 // start starts everything, and returns once both nodes are ready.
 func (c *cluster) start() error {
@@ -341,12 +350,21 @@ func (c *cluster) images() error {
 		return err
 	}
 	c.tokgate = fmt.Sprintf("localhost/tokgate:%.6x", sha256.Sum256(raw))
+	c.slower = strings.Replace(c.tokgate, "tokgate", "slower", 1)
+	faults := map[string]string{"quick": `[{"fault": "late", "delay_ms": 500}]`, "slow": `[{"fault": "late", "delay_ms": 3000}]`}
+	for dir, text := range faults {
+		dir = c.dir + "/" + dir
+		if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(dir+"/faults.json", []byte(text), 0o644)); err != nil {
+			return err
+		}
+	}
 	for _, m := range []image{
 		{name: "localhost/pause:1", file: *helper, args: []string{"pause"}},
 		{name: "localhost/eat:1", file: *helper, args: []string{"eat"}},
 		{name: "localhost/fail:1", file: *helper, args: []string{"fail"}},
 		{name: "localhost/hang:1", file: *helper, args: []string{"hang"}},
-		{name: c.tokgate, file: *tool, args: []string{"version"}},
+		{name: c.tokgate, file: *tool, more: []string{c.dir + "/quick/faults.json"}},
+		{name: c.slower, file: *tool, more: []string{c.dir + "/slow/faults.json"}},
 	} {
 		if err := c.load(m); err != nil {
 			return err
