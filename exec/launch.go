@@ -84,6 +84,8 @@ func (r *runner) takeDown(t *Target, found *metric.ServerRun) {
 	if t.Close != nil {
 		if err := t.Close(); err != nil && found.Error == "" {
 			r.lost(found, t, err)
+		} else if err != nil {
+			found.Error += "; and " + r.secrets.Text(err.Error())
 		}
 	}
 	r.observe(metric.ServerDone{Server: found})

@@ -203,7 +203,7 @@ func (t *turns) compareServers() bool {
 	for _, c := range t.group.Compares {
 		a, b := found(c.Control.Server), found(c.Candidate)
 		if a != nil && b != nil && t.differences == "" {
-			t.differences = plan.Unnamed(c.Changed, plan.Apart(c.Changed, a, b))
+			t.differences = plan.Incomparable(c.Changed, plan.Apart(c.Changed, a, b), a, b)
 		}
 	}
 	return t.differences == ""

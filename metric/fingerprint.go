@@ -69,6 +69,7 @@ var Facts = []Fact{
 	{Key: "weights_memory", Doc: "memory that the weights take", Varies: true, Detail: true},
 	{Key: "weights_time", Doc: "time that loading the weights took", Varies: true, Detail: true},
 	{Key: "listener", Doc: "who listens on the server's port, if that is not known to be the server that tokgate started", Varies: true},
+	{Key: "leftover", Doc: "what a killed run may have left running, if this run does not know how to end it", Varies: true},
 	{Key: "load_time", Doc: "time from the server's start to its first completion", Varies: true},
 }
 

@@ -43,8 +43,28 @@ func Apart(changed []string, control, candidate *metric.ServerRun) []Difference 
 	return out
 }
 
-// Unnamed describes the differences that changed does not list; "" if there are none.
-func Unnamed(changed []string, differences []Difference) string {
+// Incomparable says why two servers with these differences cannot be compared; "" if they can. The
+// commands of two stacks may differ and still start the same server, such as the one that was there.
+func Incomparable(changed []string, differences []Difference, control, candidate *metric.ServerRun) string {
+	if why := unnamed(changed, differences); why != "" {
+		return why
+	}
+	stacks := control.Declared["up"] != "" && candidate.Declared["up"] != ""
+	told := slices.ContainsFunc(differences, func(d Difference) bool { return !ofStart(d.Key) })
+	if !stacks || len(differences) == 0 || told || control.Fingerprint["simulated"] != "" {
+		return ""
+	}
+	return fmt.Sprintf("the servers are started differently (%s), but nothing shows that they differ, so both may be the same server; "+
+		`if they report no difference, declare one in both: declares = { image = "…" }`, differences[0].Key)
+}
+
+// ofStart reports whether a key says how a stack is started.
+func ofStart(key string) bool {
+	return key == "up" || key == "up.dir" || strings.HasPrefix(key, "env.")
+}
+
+// unnamed describes the differences that changed does not list; "" if there are none.
+func unnamed(changed []string, differences []Difference) string {
 	var more []string
 	keys := slices.Clone(changed)
 	for _, d := range differences {

@@ -216,7 +216,7 @@ func Allows(changed []string, key string) bool {
 	fact, _ := metric.FactOf(key)
 	return slices.ContainsFunc(changed, func(c string) bool {
 		root, _, _ := strings.Cut(c, ".")
-		return key == c || strings.HasPrefix(key, c+".") || slices.Contains(fact.Follows, root)
+		return key == c || strings.HasPrefix(key, c+".") || slices.Contains(fact.Follows, root) || root == "up" && len(fact.Follows) > 0
 	})
 }
 
@@ -258,6 +258,14 @@ func (s *Server) Declared() map[string]string {
 		set("network", c.Network)
 		set("user", c.User)
 		set("options", strings.Join(c.Options, " "))
+	}
+	if x := s.Stack; x != nil {
+		set("up", strings.Join(x.Up, " "))
+		set("up.dir", x.Folder)
+		setEnv(x.Env, set)
+		for name, value := range x.Declares {
+			set("declares."+name, value)
+		}
 	}
 	if s.BuiltIn() {
 		set("profile", s.Simulator.Profile)

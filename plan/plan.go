@@ -113,10 +113,11 @@ type Server struct {
 	Args        []string          `plan:"args"`
 	Ready       Ready             `plan:"ready"`
 	Expect      map[string]string // required fingerprint values, by key
-	Endpoint    *Endpoint         // at most one of Endpoint, Process and Container is set
+	Endpoint    *Endpoint         // at most one of Endpoint, Process, Container and Stack is set
 	Process     *Process
 	Container   *Container
-	Simulator   *Simulator `plan:"simulator"` // measured with --simulate, or if the plan sets none of the three
+	Stack       *Stack
+	Simulator   *Simulator `plan:"simulator"` // measured with --simulate, or if the plan sets none of them
 	Telemetry   Telemetry
 	Range       hcl.Range
 }
@@ -210,7 +211,11 @@ func (g *GPUs) String() string {
 func (s *Server) Local() bool { return s.Process != nil || s.Container != nil }
 
 // Started reports whether tokgate starts the server, here or elsewhere.
-func (s *Server) Started() bool { return s.Local() }
+func (s *Server) Started() bool { return s.Local() || s.Stack != nil }
+
+// Unseen reports whether tokgate knows nothing of the server but what answers at its URL: neither its
+// processes nor its machine.
+func (s *Server) Unseen() bool { return s.Endpoint != nil || s.Stack != nil }
 
 // BuiltIn reports whether the server under test is the built-in one.
 func (s *Server) BuiltIn() bool { return s.Simulator != nil && s.Endpoint == nil && !s.Started() }
@@ -237,6 +242,8 @@ func (s *Server) ServedAs() string {
 		return s.Process.ServedAs
 	case s.Container != nil:
 		return s.Container.ServedAs
+	case s.Stack != nil:
+		return s.Stack.ServedAs
 	}
 	return ""
 }

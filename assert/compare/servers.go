@@ -167,8 +167,8 @@ func (x *comparison) servers() string {
 		return problem
 	}
 	x.out.Differences = plan.Apart(x.Block.Changed, control, candidate)
-	if unnamed := plan.Unnamed(x.Block.Changed, x.out.Differences); unnamed != "" {
-		return unnamed
+	if why := plan.Incomparable(x.Block.Changed, x.out.Differences, control, candidate); why != "" {
+		return why
 	}
 	x.cold(control, candidate)
 	return ""

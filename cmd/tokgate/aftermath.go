@@ -34,16 +34,24 @@ func (a *app) pid() int {
 	return os.Getpid()
 }
 
-// endLeftovers ends the servers of a run, if it has crashed.
-func (a *app) endLeftovers(ctx context.Context, o runOptions) {
-	if o.crashed == "" {
-		return
-	}
-	launcher := server.New(server.Options{Clock: clock.NewReal(), State: lease.Dir(a.getenv)})
+// endLeftovers ends the servers of a run that has crashed. Of a stack it ends what a plan declares.
+func (a *app) endLeftovers(ctx context.Context, plans []*plan.Plan) {
+	launcher := server.New(server.Options{Clock: clock.NewReal(), State: lease.Dir(a.getenv), Stacks: stacks(plans...)})
 	say := func(line string) { fmt.Fprintf(a.Err, "tokgate: %s\n", line) }
 	if err := launcher.EndLeftovers(ctx, say); err != nil {
 		say(err.Error())
 	}
+}
+
+func stacks(plans ...*plan.Plan) (out []*plan.Stack) {
+	for _, p := range plans {
+		for _, s := range p.Servers {
+			if s.Stack != nil {
+				out = append(out, s.Stack)
+			}
+		}
+	}
+	return out
 }
 
 // aftermath writes reports of what a crashed run recorded. The outcome of each report is error, and

@@ -86,9 +86,6 @@ func (a *app) bisect(ctx context.Context, path string, o bisectOptions) error {
 		return err
 	}
 	a.forecastBisection(q)
-	if !o.simulate && !o.estimate {
-		a.endLeftovers(ctx, runOptions{})
-	}
 	if o.estimate {
 		return nil
 	}

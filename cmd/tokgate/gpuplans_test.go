@@ -9,11 +9,13 @@ import (
 	"github.com/tokgate/tokgate/internal/must"
 )
 
-// Plans that need a GPU can be simulated without one. They also show the command that would start
+// Plans that need a GPU, or a cluster, can be simulated without one. They also show the command that would start
 // their server.
 func TestLongGPUPlans(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join("..", "..", "plans", "gpu", "*.hcl"))
-	must.Need(t, err == nil && len(paths) >= 3, "%d plans, %v", len(paths), err)
+	stacks, _ := filepath.Glob(filepath.Join("..", "..", "plans", "stacks", "*.hcl"))
+	must.Need(t, err == nil && len(paths) >= 3 && len(stacks) >= 3, "%d and %d plans, %v", len(paths), len(stacks), err)
+	paths = append(paths, stacks...)
 	for _, path := range paths {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			t.Parallel()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -130,22 +131,28 @@ const (
 
 var transports = []string{ownTransport, standardTransport}
 
-func (a *app) run(ctx context.Context, args []string, o runOptions) error {
-	a.actions.logTo(a.Out)
-	a.endLeftovers(ctx, o) // first, because the plan may be gone
+// asked returns the plans that a command line asks for, and their files. There are no plans if it is
+// wrong, or if one of them is.
+func (a *app) asked(args []string, o *runOptions) ([]*plan.Plan, []string, error) {
 	files, err := planFiles(args, o.recursive)
 	if err != nil {
-		return err
-	}
-	if err := o.check(); err != nil {
-		return err
+		return nil, nil, err
 	}
 	o.in.undated = o.simulate
 	o.workers.quiet, o.workers.standard = o.quiet, o.transport == standardTransport
-	if err := o.workers.check(len(files), o.simulate, o.goOn != ""); err != nil {
-		return err
+	if err := cmp.Or(o.check(), o.workers.check(len(files), o.simulate, o.goOn != "")); err != nil {
+		return nil, nil, err
 	}
 	plans, err := a.loadAll(files, o.in, !o.simulate)
+	return plans, files, err
+}
+
+func (a *app) run(ctx context.Context, args []string, o runOptions) error {
+	a.actions.logTo(a.Out)
+	plans, files, err := a.asked(args, &o)
+	if o.crashed != "" {
+		a.endLeftovers(ctx, plans) // also if a plan is gone
+	}
 	if err != nil {
 		return err
 	}
@@ -335,7 +342,7 @@ func (a *app) launch(config *exec.Config, wall *clock.Real, now context.Context,
 	launcher := server.New(server.Options{
 		Clock: shared, Origin: wall.Origin(), LogDir: dir, Dir: filepath.Dir(config.Plan.Path), Redact: config.Plan.Secrets,
 		State: lease.Dir(a.getenv), Reap: o.reap, Standard: o.transport == standardTransport, Grace: grace(now), Network: a.network,
-		Workers: o.workers.n > 0,
+		Workers: o.workers.n > 0, Stacks: stacks(config.Plan),
 		Holder: lease.Holder{Run: config.Run.ID, Plan: config.Plan.Path, PID: a.pid(),
 			Started: config.Run.Started.UTC().Format(time.RFC3339)},
 	})
@@ -406,7 +413,7 @@ func replaceEndpoints(p *plan.Plan, endpoints []string) error {
 				endpoint = *s.Endpoint
 				endpoint.URL, endpoint.More, endpoint.Replicas = url, nil, nil
 			}
-			s.Endpoint, s.Process, s.Container, s.Simulator = &endpoint, nil, nil, nil
+			s.Endpoint, s.Process, s.Container, s.Stack, s.Simulator = &endpoint, nil, nil, nil, nil
 		}
 		if !found {
 			return unknownName("--endpoint", "server", name, names)

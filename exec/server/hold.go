@@ -23,10 +23,12 @@ type held struct {
 	gpus      []gpu.GPU // GPUs that the server may use
 	inventory gpu.Inventory
 	port      int
+	url       string // base URL of the server
 	locks     []*lease.Note
 	note      *lease.Note // note on the server; nil if there is none
 	left      bool        // the server could not be ended
 	pulled    time.Duration
+	others    []string // what killed runs may have left
 }
 
 func (l *Launcher) hold(ctx context.Context, s *plan.Server, state func(string)) (*held, error) {
@@ -35,37 +37,24 @@ func (l *Launcher) hold(ctx context.Context, s *plan.Server, state func(string))
 	if l.Holder.Run == "" {
 		h.server.Mark = "" // without the ID of a run the mark would not be unique
 	}
-	g := s.GPUs()
-	if g == nil || g.All || g.Count > 0 || len(g.IDs) > 0 {
-		var err error
-		if h.inventory, err = clock.Await(ctx, l.Clock, func(ctx context.Context) (gpu.Inventory, error) {
-			return inventory(ctx), ctx.Err()
-		}); err != nil {
-			return nil, err
-		}
+	if x := s.Stack; x != nil {
+		h.server.Stack = &lease.Stack{URL: l.redactor.Text(x.URL), Down: lease.Digest(x.Down)}
 	}
 	left, err := l.leftovers(ctx, s, state)
 	if err != nil {
 		return nil, err
 	}
-	if err := l.takeGPUs(h, g, left); err != nil {
+	if err := l.occupy(ctx, h, s, left); err != nil {
 		h.release()
 		return nil, err
 	}
-	if g != nil && len(h.gpus) > 0 {
-		for _, g := range h.gpus {
-			h.server.GPUs = append(h.server.GPUs, g.Key())
-		}
-	}
-	if err := l.takePort(h, s); err != nil {
-		h.release()
-		return nil, err
-	}
-	h.server.Port = h.port
 	for _, o := range left {
 		if err := o.conflicts(h.server); err != nil {
 			h.release()
 			return nil, err
+		}
+		if o.unknown != nil {
+			h.others = append(h.others, o.mayRun())
 		}
 	}
 	if l.State != "" {
@@ -75,6 +64,33 @@ func (l *Launcher) hold(ctx context.Context, s *plan.Server, state func(string))
 		}
 	}
 	return h, nil
+}
+
+// occupy reserves what the server takes of this machine: GPUs and a port, or its URL.
+func (l *Launcher) occupy(ctx context.Context, h *held, s *plan.Server, left []leftover) (err error) {
+	if s.Stack != nil {
+		h.url = s.Stack.URL
+		return l.lock(h, "the URL "+l.redactor.Text(h.url))
+	}
+	g := s.GPUs()
+	if g == nil || g.All || g.Count > 0 || len(g.IDs) > 0 {
+		if h.inventory, err = clock.Await(ctx, l.Clock, func(ctx context.Context) (gpu.Inventory, error) {
+			return inventory(ctx), ctx.Err()
+		}); err != nil {
+			return err
+		}
+	}
+	if err := l.takeGPUs(h, g, left); err != nil {
+		return err
+	}
+	if g != nil && len(h.gpus) > 0 {
+		for _, g := range h.gpus {
+			h.server.GPUs = append(h.server.GPUs, g.Key())
+		}
+	}
+	err = l.takePort(h, s)
+	h.server.Port, h.url = h.port, "http://"+net.JoinHostPort("127.0.0.1", strconv.Itoa(h.port))
+	return err
 }
 
 // It prefers GPUs on which no other process holds memory.
@@ -138,11 +154,13 @@ func (l *Launcher) takePort(h *held, s *plan.Server) error {
 	}
 }
 
-func (l *Launcher) lockPort(h *held, port int) error {
+func (l *Launcher) lockPort(h *held, port int) error { return l.lock(h, "port "+strconv.Itoa(port)) }
+
+func (l *Launcher) lock(h *held, name string) error {
 	if l.State == "" {
 		return nil
 	}
-	note, err := l.State.Take("port "+strconv.Itoa(port), h.server.Holder)
+	note, err := l.State.Take(name, h.server.Holder)
 	if err != nil {
 		return err
 	}

@@ -56,8 +56,12 @@ func (r *reached) unlisted(err error) (string, bool) {
 	case r.servedAs != "":
 		return r.servedAs, e.Status > 0
 	}
-	return r.server.Model, r.server.Model != "" &&
-		(e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed || e.Status == http.StatusNotImplemented)
+	return r.server.Model, r.server.Model != "" && unlists(e)
+}
+
+// unlists reports whether a server says that it has no list of models.
+func unlists(e *client.Error) bool {
+	return e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed || e.Status == http.StatusNotImplemented
 }
 
 func pick(models []client.Model, servedAs, name string) (client.Model, error) {
@@ -246,8 +250,8 @@ func (r *reached) checkSame(ctx context.Context, before metric.Fingerprint, firs
 	if first[0] != "" && now[0] == "" {
 		return fmt.Errorf("%w: before the load its metrics page reported when it was started, but now it does not", exec.ErrIdentityUnknown)
 	}
-	// A server that tokgate did not start may have been restarted unseen.
-	if first == [2]string{} && r.server.Endpoint != nil {
+	// A server whose processes tokgate does not see may have been restarted unseen.
+	if first == [2]string{} && r.server.Unseen() {
 		return fmt.Errorf("%w: it reports the same facts as before, but not when it was started", exec.ErrIdentityUnknown)
 	}
 	return nil

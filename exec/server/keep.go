@@ -42,3 +42,7 @@ func start(cmd *osexec.Cmd) (ended func() (how string), err error) {
 		return cmd.ProcessState.String()
 	}, nil
 }
+
+// markName is the environment variable with the mark of a server. The processes that the server
+// starts inherit the variable.
+const markName = "TOKGATE_SERVER"

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tokgate/tokgate/exec/clock"
 	"github.com/tokgate/tokgate/exec/server/lease"
+	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/record"
 )
 
@@ -31,6 +32,9 @@ type Options struct {
 	State lease.Folder
 	// Holder describes this run. Other runs name it in their messages.
 	Holder lease.Holder
+	// Stacks are those that the plans of the run declare. The launcher runs their down commands, and no
+	// other, to end what a killed run left.
+	Stacks []*plan.Stack
 	// Reap also removes containers of runs that have no note and may still be alive.
 	Reap bool
 	// Standard reads all streams with net/http; see client.Config.

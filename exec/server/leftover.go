@@ -15,22 +15,30 @@ import (
 // flag --reap removes the server that was left behind.
 var errLeftover = errors.New("a killed run left a server behind")
 
-type leftover struct{ lease.Server }
+type leftover struct {
+	lease.Server
+	unknown error // why it is not known whether it still runs; it then hinders no server
+}
 
 func (o leftover) String() string {
 	what := fmt.Sprintf("process group %d", o.Group)
-	if o.Container != "" {
+	switch {
+	case o.Stack != nil:
+		return fmt.Sprintf("the stack at %s, of %v", o.Stack.URL, o.Holder)
+	case o.Container != "":
 		what = o.Runtime + " container " + o.Container
 	}
 	return fmt.Sprintf("%s on port %d, of %v", what, o.Port, o.Holder)
 }
+
+func (o leftover) mayRun() string { return fmt.Sprintf("%v may still run: %v", o, o.unknown) }
 
 // conflicts returns an error if the server s cannot be measured while the leftover runs. It returns
 // nil only if their GPUs are known and different, and their ports differ.
 func (o leftover) conflicts(s lease.Server) error {
 	apart := len(o.GPUs) > 0 && len(s.GPUs) > 0 && o.Port != s.Port &&
 		!slices.ContainsFunc(o.GPUs, func(key string) bool { return slices.Contains(s.GPUs, key) })
-	if apart {
+	if apart || o.unknown != nil {
 		return nil
 	}
 	return fmt.Errorf("%w that still runs: %v; end it, or run with --reap", errLeftover, o)
@@ -56,7 +64,7 @@ func (l *Launcher) leftovers(ctx context.Context, s *plan.Server, state func(str
 	var found []leftover
 	known := map[string]bool{}
 	for _, n := range notes {
-		o := leftover{n.Server}
+		o := leftover{Server: n.Server}
 		known[o.Container] = true
 		runs, err := l.runs(ctx, o)
 		switch {
@@ -73,11 +81,22 @@ func (l *Launcher) leftovers(ctx context.Context, s *plan.Server, state func(str
 			n.Leave()
 		default:
 			state(fmt.Sprintf("removing what a killed run left behind: %v", o))
-			if err := l.remove(ctx, o); err != nil {
+			switch err := l.remove(ctx, o); {
+			case errors.Is(err, errUndeclared):
+				o.unknown = err
+				state(o.mayRun())
+				found = append(found, o)
+				if l.Reap {
+					n.Done()
+				} else {
+					n.Leave()
+				}
+			case err != nil:
 				n.Leave()
 				return nil, fmt.Errorf("could not remove %v: %w", o, err)
+			default:
+				n.Done()
 			}
-			n.Done()
 		}
 	}
 	if s.Container == nil {
@@ -102,7 +121,7 @@ func (l *Launcher) labelled(ctx context.Context, s *plan.Server, known map[strin
 		return nil, nil // likewise
 	}
 	for _, server := range labelled {
-		o := leftover{server}
+		o := leftover{Server: server}
 		if known[o.Container] || o.Holder.Run == l.Holder.Run {
 			continue
 		}
@@ -130,7 +149,7 @@ func (l *Launcher) runs(ctx context.Context, o leftover) (bool, error) {
 		}
 		return c.exists(ctx, o.Container)
 	}
-	return o.leads() || len(family(0, o.Mark)) > 0, nil
+	return o.Stack != nil || o.leads() || len(family(0, o.Mark)) > 0, nil
 }
 
 func (o leftover) leads() bool { return o.Group > 1 && o.Start != "" && startOf(o.Group) == o.Start }
@@ -144,14 +163,31 @@ func (l *Launcher) remove(ctx context.Context, o leftover) error {
 		return c.remove(ctx, o.Container)
 	}
 	if o.leads() {
-		return endGroup(l.Clock, o.Group, o.Mark, constant(leftoverGrace))
-	}
-	// Use only the mark, and not the process group. The group's leader has ended, so the number of
-	// the group may be reused.
-	if !killAll(l.Clock, 0, o.Mark) {
+		if err := endGroup(l.Clock, o.Group, o.Mark, constant(leftoverGrace)); err != nil {
+			return err
+		}
+	} else if !killAll(l.Clock, 0, o.Mark) {
+		// Only the mark was used, and not the process group. The group's leader has ended, so the number
+		// of the group may be reused.
 		return errors.New("it did not end")
 	}
+	if o.Stack != nil {
+		return l.endStack(ctx, o)
+	}
 	return nil
+}
+
+// errUndeclared means that the plan of this run does not declare the command that ends a stack.
+var errUndeclared = errors.New("no server of this plan has the same `down`, so it was not run. End the stack by hand, then run with --reap to forget it")
+
+// endStack runs the command that ends a stack, if a plan of this run declares it.
+func (l *Launcher) endStack(ctx context.Context, o leftover) error {
+	i := slices.IndexFunc(l.Stacks, func(x *plan.Stack) bool { return lease.Digest(x.Down) == o.Stack.Down })
+	if i < 0 {
+		return errUndeclared
+	}
+	x := &stack{Launcher: l, of: l.Stacks[i], held: &held{server: lease.Server{Holder: l.Holder, Mark: o.Mark}}, log: &tail{redactor: l.redactor}}
+	return x.end()
 }
 
 // leftoverGrace is how long a leftover may take to end by itself.

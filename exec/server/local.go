@@ -5,8 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"net"
-	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tokgate/tokgate/engine"
@@ -17,8 +16,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// It reserves the GPUs and the port of the server until the server has ended.
-func (l *Launcher) local(ctx context.Context, s *plan.Server, state func(string)) (*exec.Target, error) {
+// started starts a server. It reserves what the server takes of this machine, such as its GPUs and its
+// port, until the server has ended.
+func (l *Launcher) started(ctx context.Context, s *plan.Server, state func(string)) (*exec.Target, error) {
 	if _, diags := plan.CommandLine(s.Engine, s.Flags, s.Args); diags.HasErrors() {
 		return nil, diags
 	}
@@ -36,9 +36,12 @@ func (l *Launcher) local(ctx context.Context, s *plan.Server, state func(string)
 	log.watch = facts.line
 	var x running
 	found := metric.Fingerprint{}
-	if s.Container != nil {
+	switch {
+	case s.Stack != nil:
+		x, err = l.stack(ctx, s, h, log, state)
+	case s.Container != nil:
 		x, err = l.container(ctx, s, h, log, found, state)
-	} else {
+	default:
 		x, err = l.process(ctx, s, h, log, state)
 	}
 	var t *exec.Target
@@ -48,15 +51,21 @@ func (l *Launcher) local(ctx context.Context, s *plan.Server, state func(string)
 			for key, value := range found {
 				f[key] = value
 			}
-			describe(s, h.gpus, h.inventory, l.redactor, f)
+			if s.Local() {
+				describe(s, h.gpus, h.inventory, l.redactor, f)
+			}
 			facts.add(f)
+			put(f, "leftover", strings.Join(h.others, "; "))
 			took := l.Clock.Now() - started
 			l.State.Remember(lease.Starts, key, took)
 			f["load_time"] = took.Round(100 * time.Millisecond).String()
 		})
 	}
 	if err == nil {
-		t.Start.Kind, t.Start.Pull, t.Start.Mounted = l.kind(key), h.pulled, s.Container != nil && len(s.Container.Volumes) > 0
+		if s.Local() { // else it may have started on any machine
+			t.Start.Kind = l.kind(key)
+		}
+		t.Start.Pull, t.Start.Mounted = h.pulled, s.Container != nil && len(s.Container.Volumes) > 0
 		return t, nil
 	}
 	if x != nil {
@@ -80,6 +89,9 @@ func startKey(s *plan.Server) string {
 	}
 	if s.Container != nil {
 		fmt.Fprintf(h, "%q %q", s.Container.Image, s.Container.Command)
+	}
+	if s.Stack != nil {
+		fmt.Fprintf(h, "%q %q", s.Stack.Up, s.Stack.Dir)
 	}
 	return "start-" + hex.EncodeToString(h.Sum(nil)[:12])
 }
@@ -125,7 +137,7 @@ func (l *Launcher) starting(state func(string), facts *logFacts, took time.Durat
 
 func (l *Launcher) await(ctx context.Context, s *plan.Server, state func(string), x running, h *held, log *tail, facts func(metric.Fingerprint)) (*exec.Target, error) {
 	r, err := l.reach(s, state, client.Config{
-		BaseURL: "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(h.port)), Engine: engine.Of(s.Engine),
+		BaseURL: h.url, Engine: engine.Of(s.Engine),
 	})
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,12 +43,23 @@ type child struct {
 
 func (l *Launcher) process(ctx context.Context, s *plan.Server, h *held, log *tail, state func(string)) (running, error) {
 	words := s.Launch("127.0.0.1", strconv.Itoa(h.port))
-	c := &child{Clock: l.Clock, grace: l.patience, log: log, mark: h.server.Mark, died: engine.Of(s.Engine).Died, port: h.port, exited: make(chan struct{}), read: make(chan struct{})}
-	c.cmd = osexec.Command(words[0], words[1:]...)
-	c.cmd.Dir = s.Process.Dir
-	if c.cmd.Dir == "" {
-		c.cmd.Dir = l.Dir
+	c, err := l.child(ctx, words, s.Process.Dir, h, log, engine.Of(s.Engine).Launch.Env, s.Process.Env, h.environment(s))
+	if c == nil {
+		return nil, err
 	}
+	c.died, c.port = engine.Of(s.Engine).Died, h.port
+	if err == nil {
+		state(fmt.Sprintf("started %s on port %d", words[0], h.port))
+	}
+	return c, err
+}
+
+// child starts a program with the mark of a server, and notes it. Later environments win. If it
+// returns a child and an error, the caller must end the child.
+func (l *Launcher) child(ctx context.Context, words []string, dir string, h *held, log *tail, environments ...map[string]string) (*child, error) {
+	c := &child{Clock: l.Clock, grace: l.patience, log: log, mark: h.server.Mark, exited: make(chan struct{}), read: make(chan struct{})}
+	c.cmd = osexec.Command(words[0], words[1:]...)
+	c.cmd.Dir = cmp.Or(dir, l.Dir)
 	if strings.ContainsRune(words[0], filepath.Separator) && !filepath.IsAbs(words[0]) {
 		// A relative path would depend on the working directory.
 		path, err := filepath.Abs(filepath.Join(c.cmd.Dir, words[0]))
@@ -57,7 +69,7 @@ func (l *Launcher) process(ctx context.Context, s *plan.Server, h *held, log *ta
 		c.cmd.Path, c.cmd.Err = path, nil
 	}
 	c.cmd.Env = os.Environ()
-	for _, env := range []map[string]string{engine.Of(s.Engine).Launch.Env, s.Process.Env, h.environment(s), {markName: c.mark}} {
+	for _, env := range append(environments, map[string]string{markName: c.mark}) {
 		for _, name := range slices.Sorted(maps.Keys(env)) {
 			c.cmd.Env = append(c.cmd.Env, name+"="+env[name])
 		}
@@ -71,7 +83,6 @@ func (l *Launcher) process(ctx context.Context, s *plan.Server, h *held, log *ta
 		// Give up, because without the note a later run could not find the server.
 		return c, fmt.Errorf("could not note the server: %w", err)
 	}
-	state(fmt.Sprintf("started %s on port %d", words[0], h.port))
 	return c, nil
 }
 
@@ -200,10 +211,6 @@ func (c *child) end() error {
 	}
 	return nil
 }
-
-// markName is the environment variable with the mark of a server. The processes that the server
-// starts inherit the variable.
-const markName = "TOKGATE_SERVER"
 
 // endGroup ends the processes of a server: those of its process group, those that have its mark in
 // their environment, and what a keeper finds below them. Processes that do not end in time are

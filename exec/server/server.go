@@ -1,8 +1,8 @@
 // Package server turns the servers that a plan declares into targets: a running server, a child
-// process, a container, or the built-in simulator. A server is ready when it has completed a
-// request, not when it says so. It is identified before the load and again after it, so that no
-// verdict covers two servers. The package ends everything that it started, and finds what a killed
-// run left behind.
+// process, a container, a stack of the plan's own commands, or the built-in simulator. A server is
+// ready when it has completed a request, not when it says so. It is identified before the load and
+// again after it, so that no verdict covers two servers. The package ends everything that it started,
+// and finds what a killed run left behind.
 package server
 
 import (
@@ -18,8 +18,8 @@ func (l *Launcher) Launch(ctx context.Context, s *plan.Server, state func(string
 	switch {
 	case s.Endpoint != nil:
 		return l.endpoint(ctx, s, state)
-	case s.Local():
-		return l.local(ctx, s, state)
+	case s.Started():
+		return l.started(ctx, s, state)
 	case s.Simulator != nil:
 		return l.simulator(ctx, s, state)
 	}

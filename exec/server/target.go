@@ -57,7 +57,7 @@ func (r *reached) target(ctx context.Context) (*exec.Target, error) {
 			return nil
 		},
 	}
-	if r.server.Endpoint != nil {
+	if r.server.Unseen() {
 		t.Same = func(ctx context.Context) error {
 			ctx, cancel := clock.WithTimeout(ctx, r.Clock, lookTime)
 			defer cancel()

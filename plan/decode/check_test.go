@@ -94,7 +94,7 @@ func TestMisplacedSettings(t *testing.T) {
 		{"sla {\n}\n", "It belongs in workload."},
 		{"workload \"w\" {\n  concurrency = 1\n}\n", "It belongs in workload.load."},
 		{"workload \"w\" {\n  load {\n    input_tokens = 1\n  }\n}\n", "It belongs in workload."},
-		{"server \"s\" {\n  url = \"x\"\n}\n", "It belongs in server.endpoint or server.telemetry.prometheus."},
+		{"server \"s\" {\n  url = \"x\"\n}\n", "It belongs in server.endpoint, server.stack or server.telemetry.prometheus."},
 		{"server \"s\" {\n  workload \"w\" {\n  }\n}\n", "It belongs in the top level of the plan."},
 		{"workload \"w\" {\n  ttft = \"p95 < 2s\"\n}\n", "It belongs in workload.sla or workload.good."},
 		{"workload \"w\" {\n  sla {\n    ttft_p95 = \"2s\"\n  }\n}\n", "Write the statistic inside the threshold: ttft = \"p95 < 2s\" or \"mean < 2s\"."},

@@ -149,6 +149,8 @@ func checkBothRun(b *body, control, candidate *plan.Server) {
 		b.d.errorf(b.rangeOf("restart"), sumConflict, `With restart = "never" both servers run at the same time, but both use the same GPU. Give the servers different GPUs, or remove restart.`)
 	case x != nil && y != nil && x.Port != 0 && x.Port == y.Port:
 		b.d.errorf(b.rangeOf("restart"), sumConflict, `With restart = "never" both servers run at the same time, but both use port %d. Remove port, and write {port} in command.`, x.Port)
+	case control.Stack != nil && candidate.Stack != nil && control.Stack.URL == candidate.Stack.URL && control.Stack.URL != "":
+		b.d.errorf(b.rangeOf("restart"), sumConflict, `With restart = "never" both servers run at the same time, but both answer at %s. Give each a URL of its own, or remove restart.`, control.Stack.URL)
 	}
 }
 
@@ -172,7 +174,7 @@ func readSideBySide(b *body, c *plan.Compare) {
 	for _, s := range []*plan.Server{control, c.Candidate} {
 		switch g := s.GPUs(); {
 		case !s.Local():
-			refuse("With side_by_side tokgate restarts servers to swap their GPUs, but it does not start server.%s. Use servers with a process or container block.", s.Address())
+			refuse("With side_by_side tokgate restarts servers to swap their GPUs, but it does not start server.%s on this machine. Use servers with a process or container block.", s.Address())
 			return
 		case g == nil || len(g.IDs) == 0:
 			refuse(`With side_by_side the servers swap their GPUs, so server.%s must list its GPUs, such as gpus = ["0"].`, s.Address())

@@ -223,8 +223,8 @@ func unchanged(a, b *plan.Server) bool {
 	relative := func(path string) bool {
 		return path != "" && !filepath.IsAbs(path) && strings.ContainsAny(path, `/\`)
 	}
-	if len(plan.Differences(a.Declared(), b.Declared())) > 0 || a.ServedAs() != b.ServedAs() {
-		return false
+	if len(plan.Differences(a.Declared(), b.Declared())) > 0 || a.ServedAs() != b.ServedAs() || a.Stack != nil {
+		return false // what the commands of a stack start is not known
 	}
 	if (a.Endpoint == nil) != (b.Endpoint == nil) || a.Endpoint != nil && !slices.Equal(a.Endpoint.URLs(), b.Endpoint.URLs()) {
 		return false

@@ -17,13 +17,14 @@ var policySchema = &Block{
 		{
 			Name: "allow", Doc: "What plans may use. Each argument is a list of patterns, in which * stands for any text. Whatever is not listed is not allowed.",
 			Attrs: []*Attr{
-				{Name: "servers", Type: "list of strings", Doc: "Kinds of servers: `container`, `endpoint`, `process`, `simulator`. Write each kind in full; patterns do not apply here, because a process can run any program, and a simulator does not measure your server."},
+				{Name: "servers", Type: "list of strings", Doc: "Kinds of servers: `container`, `endpoint`, `process`, `simulator`, `stack`. Write each kind in full; patterns do not apply here, because a process or a stack can run any program, and a simulator does not measure your server."},
 				{Name: "images", Type: "list of strings", Doc: "Images of containers, such as \"vllm/vllm-openai:*\"."},
 				{Name: "options", Type: "list of strings", Doc: "Options of containers, written as NAME=VALUE, such as \"--ipc=host\". \"*\" alone allows only options that give nothing of the host, such as --init, --label, --memory, --cpus, --ulimit and --shm-size. Any other option needs a pattern that begins with its name."},
 				{Name: "networks", Type: "list of strings", Doc: "Networks of containers. \"*\" allows only plain names. Other networks, such as \"host\" and \"container:other\", must be written out."},
 				{Name: "volumes", Type: "list of strings", Doc: "Volumes of containers, \"host:container\" or \"host:container:ro\"."},
 				{Name: "commands", Type: "list of strings", Doc: "Command lines of processes and containers. A command line is its words joined by spaces; a container's `entrypoint` comes first."},
-				{Name: "dirs", Type: "list of strings", Doc: "Working folders of processes (`dir`), relative to the plan. The plan's own folder is always allowed."},
+				{Name: "stacks", Type: "list of lists of strings", Doc: "Commands of stacks (`up`, `down` and `logs`), word by word, such as [[\"helm\", \"uninstall\", \"llm\"]]. A * stands for text within its word. The files that they read are the pull request's own."},
+				{Name: "dirs", Type: "list of strings", Doc: "Working folders of processes and stacks (`dir`), relative to the plan. The plan's own folder is always allowed."},
 				{Name: "flags", Type: "list of strings", Doc: "Names of engine flags, without leading dashes. They apply to `flags`, `args` and `command`."},
 				{Name: "urls", Type: "list of strings", Doc: "URLs of endpoints and of metrics pages. Write a slash or a port after the host, such as \"https://gpu-*.example.org/*\", so that the pattern matches no other host."},
 				{Name: "files", Type: "list of strings", Doc: "Folders outside the repository whose files plans may read, such as \"/data\": data sets, traces, profiles, and what file() reads. Write absolute paths, without patterns. A plan may read any file of its repository."},
@@ -82,10 +83,26 @@ func Policy(path string, read func(string) ([]byte, error)) (*policy.Policy, hcl
 }
 
 var oneOfThese = map[string][]string{
-	"servers":         {"container", "endpoint", "process", "simulator"},
+	"servers":         {"container", "endpoint", "process", "simulator", "stack"},
 	"decide":          {string(plan.Certified), string(plan.Estimate)},
 	"on_inconclusive": {string(plan.Stop), string(plan.Extend), string(plan.Warn)},
 	"base_missing":    plan.BaseMissings,
+}
+
+// argv reads the pattern of a command, a list of words.
+func (x item) argv() (string, bool) {
+	if v := x.value; v.Type().IsTupleType() || v.Type().IsListType() {
+		words, ok := []string{}, true
+		for it := x.value.ElementIterator(); ok && it.Next(); {
+			var word string
+			_, x.value = it.Element()
+			word, ok = x.text()
+			words = append(words, word)
+		}
+		return policy.Argv(words), ok
+	}
+	x.errorf(sumWrongType, `%s is a list of commands, and each command is a list of words, such as [["helm", "uninstall", "llm"]].`, x.name)
+	return "", false
 }
 
 func readPatterns(b *body, into map[string]policy.List) {
@@ -96,6 +113,9 @@ func readPatterns(b *body, into map[string]policy.List) {
 		list := policy.List{Patterns: []string{}, Range: b.rangeOf(a.Name)}
 		for _, e := range b.list(a.Name) {
 			read := e.text
+			if a.Name == "stacks" {
+				read = e.argv
+			}
 			if known := oneOfThese[a.Name]; known != nil {
 				read = func() (string, bool) { return e.wordOf(known) }
 			}

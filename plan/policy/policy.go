@@ -5,6 +5,7 @@ package policy
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -94,7 +95,7 @@ var Required = []string{"decide", "on_inconclusive", "base_missing"}
 var nouns = map[string][2]string{
 	"servers": {"server", "kinds of servers"}, "images": {"image", "images"}, "options": {"option of a container", "options of containers"},
 	"networks": {"network", "networks"}, "volumes": {"volume", "volumes"}, "commands": {"command", "commands"}, "flags": {"flag", "flags"},
-	"urls": {"URL", "URLs"}, "dirs": {"working folder", "working folders"}, "env": {"environment variable", "environment variables"},
+	"stacks": {"command of a stack", "commands of stacks"}, "urls": {"URL", "URLs"}, "dirs": {"working folder", "working folders"}, "env": {"environment variable", "environment variables"},
 	"nonsensitive": {"opened secret", "secrets to be opened"},
 }
 
@@ -106,7 +107,7 @@ func (p *Policy) refuse(u use, list List, named, required bool) string {
 	if required {
 		return fmt.Sprintf("%s:%d requires %s to be %s, but the plan has %q. Change the plan.", p.Path, line, u.kind, strings.Join(list.Patterns, " or "), u.value)
 	}
-	is := fmt.Sprintf("The %s %q is not allowed: ", nouns[u.kind][0], u.value)
+	is := fmt.Sprintf("The %s %s is not allowed: ", nouns[u.kind][0], quoted(u.kind, u.value))
 	ask := "or change the policy on the base branch."
 	switch {
 	case !named || len(list.Patterns) == 0:
@@ -114,7 +115,7 @@ func (p *Policy) refuse(u use, list List, named, required bool) string {
 	case u.sharesHost():
 		return fmt.Sprintf("%sit may give the container access to the host, so * alone does not allow it, and %s:%d does not name it. Remove it, %s", is, p.Path, line, ask)
 	}
-	return fmt.Sprintf("%s%s:%d allows the %s %s. Use one of them, %s", is, p.Path, line, nouns[u.kind][1], quoted(list.Patterns), ask)
+	return fmt.Sprintf("%s%s:%d allows the %s %s. Use one of them, %s", is, p.Path, line, nouns[u.kind][1], quoted(u.kind, list.Patterns...), ask)
 }
 
 // Weakened compares a plan with the plan of the base branch. It reports each requirement that
@@ -160,12 +161,33 @@ func add(list hcl.Diagnostics, of *plan.Plan, summary, detail string, rng hcl.Ra
 	return append(list, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: detail, Subject: &rng})
 }
 
-func quoted(patterns []string) string {
-	out := make([]string, len(patterns))
-	for i, p := range patterns {
-		out[i] = fmt.Sprintf("%q", p)
+func quoted(kind string, texts ...string) string {
+	out := slices.Clone(texts)
+	for i, text := range texts {
+		if kind != "stacks" { // which is a list already
+			out[i] = fmt.Sprintf("%q", text)
+		}
 	}
 	return strings.Join(out, ", ")
+}
+
+// Argv returns a command as one text, in which words stay apart: a list as a plan writes it.
+func Argv(words []string) string {
+	out := make([]string, len(words))
+	for i, word := range words {
+		quoted, _ := json.Marshal(word) // cannot fail
+		out[i] = string(quoted)
+	}
+	return "[" + strings.Join(out, ", ") + "]"
+}
+
+// matchArgv matches two commands word by word. A word that only a run knows is checked by the run.
+func matchArgv(pattern, command string) bool {
+	var patterns, words []string
+	if json.Unmarshal([]byte(pattern), &patterns) != nil || json.Unmarshal([]byte(command), &words) != nil {
+		return false
+	}
+	return slices.EqualFunc(patterns, words, func(p, word string) bool { return word == unknown || match(p, word) })
 }
 
 func match(pattern, text string) bool {
@@ -208,6 +230,9 @@ func (u use) matches(pattern string) bool {
 	}
 	if u.sharesHost() && !strings.HasPrefix(written, name) {
 		return false
+	}
+	if u.kind == "stacks" {
+		return matchArgv(pattern, u.value)
 	}
 	return match(pattern, u.value)
 }

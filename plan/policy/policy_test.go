@@ -169,6 +169,35 @@ func TestStarIsNotTheHost(t *testing.T) {
 	must.Hold(t, len(diags) <= 0, "a working folder that is written out: %v", diags)
 }
 
+// A stack is allowed by its whole commands, word by word. A * stands for text within a word.
+func TestCommandsOfStacks(t *testing.T) {
+	up, down := []string{"helm", "upgrade", "llm", "--set=tag=v2"}, []string{"helm", "uninstall", "llm"}
+	for _, tt := range []struct {
+		name    string
+		servers []string
+		stacks  [][]string
+		refused []string // what the diagnostics quote
+	}{
+		{"all is listed", []string{"stack"}, [][]string{{"helm", "upgrade", "llm", "--set=tag=*"}, down}, nil},
+		{"no policy of stacks", []string{"process", "container"}, [][]string{up, down}, []string{`"stack"`}},
+		{"no command", []string{"stack"}, nil, []string{`["helm", "upgrade", "llm", "--set=tag=v2"]`, `["helm", "uninstall", "llm"]`}},
+		{"a * is no two words", []string{"stack"}, [][]string{{"helm", "*"}, down}, []string{`["helm", "upgrade",`}},
+		{"words do not join", []string{"stack"}, [][]string{{"helm upgrade", "llm", "--set=tag=v2"}, down}, []string{`["helm", "upgrade",`}},
+		{"a longer command", []string{"stack"}, [][]string{append(up, "--wait"), down}, []string{`["helm", "upgrade",`}},
+	} {
+		s := &plan.Server{Stack: &plan.Stack{Up: up, Down: down, URL: "http://llm.test", Dir: "p"}}
+		allow := map[string]policy.List{"servers": {Patterns: tt.servers}, "urls": {Patterns: []string{"*"}}, "stacks": {Patterns: []string{}}}
+		for _, words := range tt.stacks {
+			allow["stacks"] = policy.List{Patterns: append(allow["stacks"].Patterns, policy.Argv(words))}
+		}
+		diags := (&policy.Policy{Path: "p.hcl", Allow: allow}).Check(&plan.Plan{Path: "p/plan.hcl", Servers: []*plan.Server{s}})
+		must.Need(t, len(diags) == len(tt.refused), "%s: %v", tt.name, diags)
+		for _, words := range tt.refused {
+			must.Hold(t, strings.Contains(diags.Error(), words) || slices.ContainsFunc(diags, func(d *hcl.Diagnostic) bool { return strings.Contains(d.Detail, words) }), "%s: %v", tt.name, diags)
+		}
+	}
+}
+
 // No message shows a secret, even if the secret is the value that is not allowed.
 func TestSecretsAreNotSaid(t *testing.T) {
 	src := "server \"e\" {\n  endpoint { url = \"http://${env.HOST_KEY}.example.org\" }\n}\nworkload \"w\" {\n  input_tokens = 8\n  output_tokens = 8\n  load { concurrency = [1] }\n  sla { ttft = \"p95 < 1s\" }\n}\n"

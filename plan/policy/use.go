@@ -87,14 +87,21 @@ func (l *listing) server(s *plan.Server) {
 		p := s.Process
 		l.add("servers", "process", p.Range)
 		l.command(p.Command, p.Range)
-		if dir, err := filepath.Rel(filepath.Dir(l.of.Path), p.Dir); err != nil {
-			l.add("dirs", p.Dir, l.at(p.Range, "dir"))
-		} else if dir != "." {
-			l.add("dirs", filepath.ToSlash(dir), l.at(p.Range, "dir"))
-		}
+		l.dir(p.Dir, p.Range)
 		l.environment(p.Env, p.Range)
 	case s.Container != nil:
 		l.container(s.Container)
+	case s.Stack != nil:
+		x := s.Stack
+		l.add("servers", "stack", x.Range)
+		l.add("stacks", Argv(x.Up), l.at(x.Range, "up"))
+		l.add("stacks", Argv(x.Down), l.at(x.Range, "down"))
+		if len(x.Logs) > 0 {
+			l.add("stacks", Argv(x.Logs), l.at(x.Range, "logs"))
+		}
+		l.dir(x.Dir, x.Range)
+		l.environment(x.Env, x.Range)
+		l.url(x.URL, l.at(x.Range, "url"))
 	case s.Endpoint != nil:
 		e := s.Endpoint
 		l.add("servers", "endpoint", e.Range)
@@ -123,6 +130,14 @@ func (l *listing) server(s *plan.Server) {
 	l.url(s.Telemetry.DCGM, l.at(s.Telemetry.Range, "dcgm_url"))
 	if p := s.Telemetry.Prometheus; p != nil {
 		l.url(p.URL, l.at(p.Range, "url"))
+	}
+}
+
+func (l *listing) dir(of string, block hcl.Range) {
+	if dir, err := filepath.Rel(filepath.Dir(l.of.Path), of); err != nil {
+		l.add("dirs", of, l.at(block, "dir"))
+	} else if dir != "." {
+		l.add("dirs", filepath.ToSlash(dir), l.at(block, "dir"))
 	}
 }
 

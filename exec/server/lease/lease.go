@@ -6,6 +6,8 @@ package lease
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -36,9 +38,10 @@ func (h Holder) String() string {
 }
 
 // Server is a server that starts or has started. Once it has started, exactly one of Group and
-// Container is set.
+// Container is set. A Stack is set before its commands start.
 type Server struct {
 	Holder
+	Stack     *Stack   `json:"stack,omitempty"`
 	Group     int      `json:"group,omitempty"`       // process group, which is also the pid of its leader
 	Start     string   `json:"group_start,omitempty"` // start time of the leader; a later process with the same pid has another start time
 	Mark      string   `json:"mark,omitempty"`        // environment variable by which tokgate recognises the process and every process that it starts
@@ -46,6 +49,22 @@ type Server struct {
 	Runtime   string   `json:"runtime,omitempty"`     // docker or podman
 	GPUs      []string `json:"gpus,omitempty"`        // GPUs that the server may use; nil if it may use all
 	Port      int      `json:"port"`
+}
+
+// Stack is a server that commands started. The commands are not noted, so that nobody runs what was
+// found on a disk.
+type Stack struct {
+	URL  string `json:"url"`
+	Down string `json:"down"` // Digest of the command that ends it
+}
+
+// Digest identifies a command by all its words.
+func Digest(words []string) string {
+	h := sha256.New()
+	for _, word := range words {
+		fmt.Fprintf(h, "%d %s", len(word), word)
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // Busy is the error of Take if another run holds the GPU or port.

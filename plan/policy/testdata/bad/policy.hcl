@@ -3,6 +3,7 @@ allow {
   servers = ["conatiner"] # ERROR: Unknown choice
   images  = [1]           # ERROR: Wrong type
   env     = [env.NAMES]   # ERROR: Reference not available here
+  stacks  = ["helm", [1]] # ERROR: Wrong type # ERROR: Wrong type
 }
 
 require {
