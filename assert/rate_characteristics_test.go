@@ -200,7 +200,7 @@ func (m *rateModel) arriving(seed int64, rate float64, requests int, most satura
 		l.Rounds = append(l.Rounds, &metric.Round{Index: i, Complete: true, Busy: 1})
 	}
 	var samples []*metric.Sample // by id
-	open, inFlight, steady, ended := requests, 0, arrivals.NewSteady(0, false), time.Duration(0)
+	open, inFlight, steady, ended := requests, 0, arrivals.NewSteady(0, l.Overloaded()), time.Duration(0)
 	warmed, took := 0, time.Duration(0)
 	work := func(until time.Duration) {
 		emitted, _, _ := e.Advance(until)

@@ -285,9 +285,7 @@ func (s *series) newRound(due []int) *round {
 	env := shape.Env{
 		Case: s.Case, Level: s.level.Name, Index: rd.out.Index, Seed: rd.out.Seed, Arrivals: rd.out.Seed,
 		Parts: due, Each: s.durations[s.Workload], Proven: rd.signs.proven, Leg: s.leg != nil, Probe: s.level.Probe != nil,
-	}
-	if l := s.level; len(l.Saturation) > 0 {
-		env.Overloaded = slices.Max(l.Saturation) < l.Rate
+		Overloaded: s.level.Overloaded(),
 	}
 	if s.run.Simulated {
 		// Real runs of one plan have the same arrivals, so that they can be compared. Each salt of a

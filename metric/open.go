@@ -370,3 +370,6 @@ func (l *Level) Largest() float64 {
 	}
 	return sum / float64(len(l.Saturation))
 }
+
+// Overloaded reports whether the server was slower than the rate all the time of the saturation before.
+func (l *Level) Overloaded() bool { return len(l.Saturation) > 0 && slices.Max(l.Saturation) < l.Rate }

@@ -135,7 +135,7 @@ type Env struct {
 	Stages   []metric.Stage
 	Leg      bool // the units are a leg of a comparison
 	Probe    bool // the units are a probe of a capacity search
-	// Overloaded means that a saturation was slower than the rate all the time.
+	// Overloaded means that the backlog will grow for ever; see metric.Level.
 	Overloaded bool
 }
 
