@@ -51,6 +51,11 @@ func (t *turns) at(x *side) {
 // side_by_side, both servers run at once: in even rounds each has its own GPUs, and in odd rounds
 // they swap. Without side_by_side it returns the server itself and nil.
 func (t *turns) placed(x *side, s *plan.Server) (*plan.Server, []string) {
+	if s.Pod != nil {
+		out, pod := *s, *s.Pod
+		pod.Place, out.Pod = t.place(x), &pod
+		return &out, nil
+	}
 	if !t.parallel {
 		return s, nil
 	}
@@ -73,6 +78,26 @@ func (t *turns) placed(x *side, s *plan.Server) (*plan.Server, []string) {
 		container.GPUs, out.Container = gpus, &container
 	}
 	return &out, gpus.IDs
+}
+
+// place returns where in a cluster the pod of a side must start: on the node of the comparison's first
+// start. Side by side the first starts take two nodes, which the servers swap every round.
+func (t *turns) place(x *side) plan.Place {
+	away := plan.Place{}
+	for _, of := range t.sides {
+		node := ""
+		if of.found != nil {
+			node = of.found.Fingerprint["node"]
+		}
+		switch {
+		case node == "":
+		case !t.parallel || (of == x) == (t.rounds%2 == 0):
+			return plan.Place{Node: node}
+		default:
+			away = plan.Place{Node: node, Away: true}
+		}
+	}
+	return away
 }
 
 // known compares a restarted server with its first start. If a fact shows that it is another
@@ -143,13 +168,15 @@ func (t *turns) startAll() bool {
 
 // separateGPUs reports whether all servers get different GPUs. A server that asks for a number of
 // GPUs gets free ones. A server that takes all GPUs, or a local process that names none, shares
-// them with the others.
+// them with the others. The node of a pod is known only after its start.
 func separateGPUs(sides []*side) bool {
 	seen := map[string]bool{}
 	all, some := 0, 0
 	for _, x := range sides {
 		g := x.server.GPUs()
 		switch {
+		case x.server.Pod != nil:
+			return false
 		case g == nil && x.server.Process != nil, g != nil && g.All:
 			all++
 		case g == nil || g.Count == 0 && len(g.IDs) == 0:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -617,6 +618,47 @@ func TestSideBySide(t *testing.T) {
 	// In turns, a run takes twice as long as side by side.
 	apart := newDuel(4, plan.RestartLeg, "a", "b").run(t, nil)
 	must.Hold(t, 2*run.End <= apart.End+time.Second, "%v side by side, %v in turns", run.End, apart.End)
+}
+
+// In turns, all pods of a comparison start on the node of its first start. Side by side the second takes
+// another node, and both swap them after every round.
+func TestPodsOnNodes(t *testing.T) {
+	for _, tt := range []struct {
+		d    *duel
+		a, b string
+	}{
+		{newDuel(4, plan.RestartLeg, "a", "b"), "[any n1 n1 n1]", "[n1 n1 n1 n1]"},
+		{newParallelDuel(4), "[any n2 n1 n2]", "[not n1 n1 n2 n1]"},
+	} {
+		places, nodes := map[string][]string{}, 0
+		tt.d.run(t, func(c *exec.Config) {
+			for _, s := range c.Plan.Servers {
+				s.Process, s.Endpoint, s.Pod = nil, nil, &plan.Pod{}
+			}
+			launch := c.Launch
+			c.Launch = func(ctx context.Context, s *plan.Server, state func(string)) (*exec.Target, error) {
+				target, err := launch(ctx, s, state)
+				at, node := s.Pod.Place, s.Pod.Place.Node
+				switch {
+				case node == "":
+					node = "any"
+				case at.Away:
+					node = "not " + node
+				}
+				places[s.Name] = append(places[s.Name], node)
+				if err == nil {
+					target.Fingerprint = maps.Clone(target.Fingerprint)
+					if target.Fingerprint["node"] = at.Node; at.Away || at.Node == "" {
+						nodes++
+						target.Fingerprint["node"] = fmt.Sprintf("n%d", nodes)
+					}
+				}
+				return target, err
+			}
+		})
+		a, b := fmt.Sprint(places["a"]), fmt.Sprint(places["b"])
+		must.Hold(t, a == tt.a && b == tt.b, "a on %s, b on %s; want %s, %s", a, b, tt.a, tt.b)
+	}
 }
 
 // A round takes as long as the slower side needs. This does not change what the faster side

@@ -34,13 +34,25 @@ func (s *Server) Launch(host, port string) []string {
 func (s *Server) Entrypoint() string {
 	_, own := s.command()
 	launch := engine.Of(s.Engine).Launch
+	entry, image := s.entrypoint()
 	switch {
-	case s.Container == nil:
+	case !image:
 		return ""
-	case s.Container.Entrypoint != "" || own || len(launch.Program) == 0:
-		return s.Container.Entrypoint
+	case entry != "" || own || len(launch.Program) == 0:
+		return entry
 	}
 	return cmp.Or(launch.Entrypoint, launch.Program[0])
+}
+
+// entrypoint returns the entrypoint that the plan sets, and whether the server runs from an image.
+func (s *Server) entrypoint() (entry string, image bool) {
+	switch {
+	case s.Container != nil:
+		return s.Container.Entrypoint, true
+	case s.Pod != nil:
+		return s.Pod.Entrypoint, true
+	}
+	return "", false
 }
 
 func (s *Server) command() (words []string, own bool) {
@@ -49,6 +61,8 @@ func (s *Server) command() (words []string, own bool) {
 		return s.Process.Command, len(s.Process.Command) > 0
 	case s.Container != nil:
 		return s.Container.Command, len(s.Container.Command) > 0
+	case s.Pod != nil:
+		return s.Pod.Command, len(s.Pod.Command) > 0
 	}
 	return nil, false
 }
@@ -60,7 +74,7 @@ func (s *Server) program(host, port string) []string {
 		return nil
 	}
 	words := slices.Clone(e.Launch.Program)
-	if s.Container != nil {
+	if _, image := s.entrypoint(); image {
 		words = words[1:]
 	}
 	if s.Model != "" && !s.HasFlag(e.Flags.Models...) {
@@ -169,6 +183,8 @@ func (f Flag) number() (int, bool) {
 // container; 0 if it sets none.
 func (s *Server) FixedPort() int {
 	switch {
+	case s.Pod != nil:
+		return 0
 	case s.Process != nil && s.Process.Port != 0:
 		return s.Process.Port
 	case s.Container != nil && (s.Container.Port != 0 || s.Container.Network != "host"):

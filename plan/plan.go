@@ -116,6 +116,7 @@ type Server struct {
 	Endpoint    *Endpoint         // at most one of Endpoint, Process, Container and Stack is set
 	Process     *Process
 	Container   *Container
+	Pod         *Pod
 	Stack       *Stack
 	Simulator   *Simulator `plan:"simulator"` // measured with --simulate, or if the plan sets none of them
 	Telemetry   Telemetry
@@ -211,7 +212,7 @@ func (g *GPUs) String() string {
 func (s *Server) Local() bool { return s.Process != nil || s.Container != nil }
 
 // Started reports whether tokgate starts the server, here or elsewhere.
-func (s *Server) Started() bool { return s.Local() || s.Stack != nil }
+func (s *Server) Started() bool { return s.Local() || s.Pod != nil || s.Stack != nil }
 
 // Unseen reports whether tokgate knows nothing of the server but what answers at its URL: neither its
 // processes nor its machine.
@@ -242,6 +243,8 @@ func (s *Server) ServedAs() string {
 		return s.Process.ServedAs
 	case s.Container != nil:
 		return s.Container.ServedAs
+	case s.Pod != nil:
+		return s.Pod.ServedAs
 	case s.Stack != nil:
 		return s.Stack.ServedAs
 	}

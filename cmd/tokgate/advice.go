@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
@@ -38,11 +39,25 @@ var advices = []struct {
 	{loading, always(underBudget)},
 	{checking, always(shortLoads)},
 	{checking, always(inStep)},
+	{checking, always(lostCaches)},
 	{checking, movingTogether},
 	{checking, tooSmall},
 	{checking, tooLate},
 	{planning, overBudget},
 	{planning, cutOff},
+}
+
+// lostCaches warns of folders of a pod that are empty at each start.
+func lostCaches(p *plan.Plan) (diags hcl.Diagnostics) {
+	for _, s := range p.Servers {
+		if s.Pod == nil || len(s.Pod.Lost()) == 0 {
+			continue
+		}
+		diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: "A cache is lost at each start", Subject: &s.Pod.Range,
+			Detail: fmt.Sprintf("%s mounts an emptyDir at %s, so each of the %s of server.%s begins with an empty folder: weights are downloaded again, and kernels compiled. Mount a persistentVolumeClaim, or a hostPath of the node.",
+				s.Pod.File, strings.Join(s.Pod.Lost(), " and "), count(exec.Starts(p, s), "start"), s.Address())})
+	}
+	return diags
 }
 
 func always(give func(*plan.Plan) hcl.Diagnostics) func(*plan.Plan, *lastRun) hcl.Diagnostics {

@@ -342,7 +342,7 @@ func (a *app) launch(config *exec.Config, wall *clock.Real, now context.Context,
 	launcher := server.New(server.Options{
 		Clock: shared, Origin: wall.Origin(), LogDir: dir, Dir: filepath.Dir(config.Plan.Path), Redact: config.Plan.Secrets,
 		State: lease.Dir(a.getenv), Reap: o.reap, Standard: o.transport == standardTransport, Grace: grace(now), Network: a.network,
-		Workers: o.workers.n > 0, Stacks: stacks(config.Plan),
+		Workers: o.workers.n > 0, Stacks: stacks(config.Plan), Life: config.Budget,
 		Holder: lease.Holder{Run: config.Run.ID, Plan: config.Plan.Path, PID: a.pid(),
 			Started: config.Run.Started.UTC().Format(time.RFC3339)},
 	})
@@ -413,7 +413,7 @@ func replaceEndpoints(p *plan.Plan, endpoints []string) error {
 				endpoint = *s.Endpoint
 				endpoint.URL, endpoint.More, endpoint.Replicas = url, nil, nil
 			}
-			s.Endpoint, s.Process, s.Container, s.Stack, s.Simulator = &endpoint, nil, nil, nil, nil
+			s.Endpoint, s.Process, s.Container, s.Pod, s.Stack, s.Simulator = &endpoint, nil, nil, nil, nil, nil
 		}
 		if !found {
 			return unknownName("--endpoint", "server", name, names)

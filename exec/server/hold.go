@@ -72,6 +72,14 @@ func (l *Launcher) occupy(ctx context.Context, h *held, s *plan.Server, left []l
 		h.url = s.Stack.URL
 		return l.lock(h, "the URL "+l.redactor.Text(h.url))
 	}
+	if s.Pod != nil {
+		if inCluster() {
+			return nil // nothing: the pod is reached by its own address
+		}
+		err = l.takePort(h, s)
+		h.server.Port, h.url = h.port, local(h.port)
+		return err
+	}
 	g := s.GPUs()
 	if g == nil || g.All || g.Count > 0 || len(g.IDs) > 0 {
 		if h.inventory, err = clock.Await(ctx, l.Clock, func(ctx context.Context) (gpu.Inventory, error) {
@@ -89,9 +97,11 @@ func (l *Launcher) occupy(ctx context.Context, h *held, s *plan.Server, left []l
 		}
 	}
 	err = l.takePort(h, s)
-	h.server.Port, h.url = h.port, "http://"+net.JoinHostPort("127.0.0.1", strconv.Itoa(h.port))
+	h.server.Port, h.url = h.port, local(h.port)
 	return err
 }
+
+func local(port int) string { return "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
 // It prefers GPUs on which no other process holds memory.
 func (l *Launcher) takeGPUs(h *held, g *plan.GPUs, left []leftover) error {

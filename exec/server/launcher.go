@@ -35,6 +35,8 @@ type Options struct {
 	// Stacks are those that the plans of the run declare. The launcher runs their down commands, and no
 	// other, to end what a killed run left.
 	Stacks []*plan.Stack
+	// Life is how long a pod of the run may live; 0 means six hours.
+	Life time.Duration
 	// Reap also removes containers of runs that have no note and may still be alive.
 	Reap bool
 	// Standard reads all streams with net/http; see client.Config.
@@ -58,12 +60,14 @@ type Network struct {
 type Launcher struct {
 	Options
 	redactor record.Redactor
-	doubt    bool // an unlocked note does not prove that its run has ended
+	pods     int             // that were started
+	dead     map[string]bool // runs that left pods, and have ended for certain
+	doubt    bool            // an unlocked note does not prove that its run has ended
 }
 
 // New returns a Launcher.
 func New(o Options) *Launcher {
-	return &Launcher{Options: o, redactor: record.NewRedactor(o.Redact), doubt: !lease.Proof}
+	return &Launcher{Options: o, redactor: record.NewRedactor(o.Redact), dead: map[string]bool{}, doubt: !lease.Proof}
 }
 
 // patience returns how much longer the server may take to end by itself. An interrupt shortens this

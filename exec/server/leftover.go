@@ -28,6 +28,9 @@ func (o leftover) String() string {
 	case o.Container != "":
 		what = o.Runtime + " container " + o.Container
 	}
+	if o.Runtime == kubernetes {
+		return fmt.Sprintf("pod %s, of %v", o.Container, o.Holder)
+	}
 	return fmt.Sprintf("%s on port %d, of %v", what, o.Port, o.Holder)
 }
 
@@ -142,6 +145,9 @@ func (l *Launcher) labelled(ctx context.Context, s *plan.Server, known map[strin
 // finds a process by the pid and the start time, or by a mark in the environment. The children of a
 // process have the same mark.
 func (l *Launcher) runs(ctx context.Context, o leftover) (bool, error) {
+	if o.Runtime == kubernetes {
+		return l.podRuns(ctx, o)
+	}
 	if o.Container != "" {
 		c, err := findRuntime(l.Clock, o.Runtime)
 		if err != nil {
@@ -155,6 +161,9 @@ func (l *Launcher) runs(ctx context.Context, o leftover) (bool, error) {
 func (o leftover) leads() bool { return o.Group > 1 && o.Start != "" && startOf(o.Group) == o.Start }
 
 func (l *Launcher) remove(ctx context.Context, o leftover) error {
+	if o.Runtime == kubernetes {
+		return l.removePod(ctx, o)
+	}
 	if o.Container != "" {
 		c, err := findRuntime(l.Clock, o.Runtime)
 		if err != nil {

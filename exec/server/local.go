@@ -39,6 +39,8 @@ func (l *Launcher) started(ctx context.Context, s *plan.Server, state func(strin
 	switch {
 	case s.Stack != nil:
 		x, err = l.stack(ctx, s, h, log, state)
+	case s.Pod != nil:
+		x, err = l.pod(ctx, s, h, log, found, state)
 	case s.Container != nil:
 		x, err = l.container(ctx, s, h, log, found, state)
 	default:
@@ -89,6 +91,9 @@ func startKey(s *plan.Server) string {
 	}
 	if s.Container != nil {
 		fmt.Fprintf(h, "%q %q", s.Container.Image, s.Container.Command)
+	}
+	if s.Pod != nil {
+		fmt.Fprintf(h, "%q %q", s.Pod.Image, s.Pod.Command)
 	}
 	if s.Stack != nil {
 		fmt.Fprintf(h, "%q %q", s.Stack.Up, s.Stack.Dir)

@@ -32,8 +32,9 @@ const (
 
 type cli struct {
 	Clock clock.Clock
-	name  string // docker | podman
+	name  string // docker, podman or kubectl
 	path  string
+	env   []string // more of the environment of each call
 }
 
 const asked = time.Minute
@@ -46,17 +47,17 @@ func findRuntime(c clock.Clock, name string) (*cli, error) {
 	}
 	for _, n := range names {
 		if path, err := osexec.LookPath(n); err == nil {
-			return &cli{c, n, path}, nil
+			return &cli{Clock: c, name: n, path: path}, nil
 		}
 	}
-	return nil, fmt.Errorf("%s is not on the PATH: a container cannot be started", strings.Join(names, " or "))
+	return nil, fmt.Errorf("%s is not on the PATH, so the server cannot be started", strings.Join(names, " or "))
 }
 
 // command prepares a call of the container runtime. A Ctrl-C at the terminal does not interrupt the
 // call.
 func (r *cli) command(ctx context.Context, env []string, words ...string) *osexec.Cmd {
 	cmd := osexec.CommandContext(ctx, r.path, words...)
-	cmd.Env = append(os.Environ(), env...)
+	cmd.Env = slices.Concat(os.Environ(), r.env, env)
 	cmd.WaitDelay = reaped
 	ownGroup(cmd)
 	return cmd
@@ -71,20 +72,34 @@ func (r *cli) run(ctx context.Context, env []string, words ...string) (string, e
 	})
 }
 
+// feed is run with a standard input.
+func (r *cli) feed(ctx context.Context, in []byte, words ...string) (string, error) {
+	ctx, cancel := clock.WithTimeout(ctx, r.Clock, asked)
+	defer cancel()
+	return clock.Await(ctx, r.Clock, func(ctx context.Context) (string, error) {
+		cmd := r.command(ctx, nil, words...)
+		cmd.Stdin = bytes.NewReader(in)
+		return r.said(ctx, cmd, words[0])
+	})
+}
+
 // output does the work of run without its time limit, and is safe to call from any goroutine.
 func (r *cli) output(ctx context.Context, env []string, words ...string) (string, error) {
-	cmd := r.command(ctx, env, words...)
+	return r.said(ctx, r.command(ctx, env, words...), words[0])
+}
+
+func (r *cli) said(ctx context.Context, cmd *osexec.Cmd, call string) (string, error) {
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {
 		if ctx.Err() != nil {
-			return "", fmt.Errorf("%s %s: %w", r.name, words[0], context.Cause(ctx))
+			return "", fmt.Errorf("%s %s: %w", r.name, call, context.Cause(ctx))
 		}
 		said := strings.TrimSpace(errs.String())
 		if said == "" {
-			return "", fmt.Errorf("%s %s: %w", r.name, words[0], err)
+			return "", fmt.Errorf("%s %s: %w", r.name, call, err)
 		}
-		return "", &runtimeError{r.name, words[0], lastWords(said)}
+		return "", &runtimeError{r.name, call, lastWords(said)}
 	}
 	return strings.TrimSpace(out.String()), nil
 }

@@ -173,8 +173,9 @@ func readSideBySide(b *body, c *plan.Compare) {
 	}
 	for _, s := range []*plan.Server{control, c.Candidate} {
 		switch g := s.GPUs(); {
+		case s.Pod != nil && control.Pod != nil && c.Candidate.Pod != nil: // they swap their nodes
 		case !s.Local():
-			refuse("With side_by_side tokgate restarts servers to swap their GPUs, but it does not start server.%s on this machine. Use servers with a process or container block.", s.Address())
+			refuse("With side_by_side tokgate restarts servers to swap their GPUs, but it does not start server.%s on this machine. Use servers with a process, container or pod block.", s.Address())
 			return
 		case g == nil || len(g.IDs) == 0:
 			refuse(`With side_by_side the servers swap their GPUs, so server.%s must list its GPUs, such as gpus = ["0"].`, s.Address())
@@ -183,6 +184,9 @@ func readSideBySide(b *body, c *plan.Compare) {
 	}
 	if c.Restart != plan.RestartLeg {
 		refuse(`With side_by_side each server is restarted for every round, to swap the GPUs. Write restart = "leg".`)
+		return
+	}
+	if control.Pod != nil {
 		return
 	}
 	x, y := control.GPUs().IDs, c.Candidate.GPUs().IDs

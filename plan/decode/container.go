@@ -130,16 +130,20 @@ func readPorts(b *body, s *plan.Server, c *plan.Container) {
 	case c.Network == "host":
 		return
 	}
+	c.Inside = readInside(b, s)
+}
+
+// readInside returns the port on which the server listens inside its container.
+func readInside(b *body, s *plan.Server) int {
 	if n, ok := b.integer("container_port"); ok {
-		c.Inside = n
-		return
+		return n
 	}
-	why := "engine = \"" + s.Engine + "\""
-	c.Inside = engine.Of(s.Engine).Launch.Port
+	port, why := engine.Of(s.Engine).Launch.Port, "engine = \""+s.Engine+"\""
 	if n, ok := s.FlagNumber("port"); ok && n > 0 && n < 65536 {
-		c.Inside, why = n, "flags"
+		port, why = n, "flags"
 	}
 	if !b.given("container_port") {
-		b.note("container_port", strconv.Itoa(c.Inside), why)
+		b.note("container_port", strconv.Itoa(port), why)
 	}
+	return port
 }

@@ -64,6 +64,7 @@ const (
 	sumPort              = "Port unknown to the command"
 	sumImage             = "Invalid image"
 	sumVolume            = "Invalid volume"
+	sumTemplate          = "Invalid template of a pod"
 	sumGPUs              = "Invalid GPUs"
 	sumFlagName          = "Invalid flag name"
 	sumAmbiguousKey      = "Ambiguous key"

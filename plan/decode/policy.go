@@ -17,12 +17,14 @@ var policySchema = &Block{
 		{
 			Name: "allow", Doc: "What plans may use. Each argument is a list of patterns, in which * stands for any text. Whatever is not listed is not allowed.",
 			Attrs: []*Attr{
-				{Name: "servers", Type: "list of strings", Doc: "Kinds of servers: `container`, `endpoint`, `process`, `simulator`, `stack`. Write each kind in full; patterns do not apply here, because a process or a stack can run any program, and a simulator does not measure your server."},
-				{Name: "images", Type: "list of strings", Doc: "Images of containers, such as \"vllm/vllm-openai:*\"."},
+				{Name: "servers", Type: "list of strings", Doc: "Kinds of servers: `container`, `endpoint`, `pod`, `process`, `simulator`, `stack`. Write each in full: patterns do not apply, because a process or a stack can run any program."},
+				{Name: "images", Type: "list of strings", Doc: "Images of containers and pods, such as \"vllm/vllm-openai:*\"."},
 				{Name: "options", Type: "list of strings", Doc: "Options of containers, written as NAME=VALUE, such as \"--ipc=host\". \"*\" alone allows only options that give nothing of the host, such as --init, --label, --memory, --cpus, --ulimit and --shm-size. Any other option needs a pattern that begins with its name."},
+				{Name: "namespaces", Type: "list of strings", Doc: "Namespaces of pods. \"default of kubectl\" is that of a plan that names none."},
+				{Name: "grants", Type: "list of strings", Doc: "What the template of a pod gives it, such as `hostPath=/models`, `hostNetwork`, `privileged`, `capability=IPC_LOCK` or `secret=NAME`. Each must be written out."},
 				{Name: "networks", Type: "list of strings", Doc: "Networks of containers. \"*\" allows only plain names. Other networks, such as \"host\" and \"container:other\", must be written out."},
 				{Name: "volumes", Type: "list of strings", Doc: "Volumes of containers, \"host:container\" or \"host:container:ro\"."},
-				{Name: "commands", Type: "list of strings", Doc: "Command lines of processes and containers. A command line is its words joined by spaces; a container's `entrypoint` comes first."},
+				{Name: "commands", Type: "list of strings", Doc: "Command lines of processes, containers, pods and their templates. A command line is its words joined by spaces; a container's `entrypoint` comes first."},
 				{Name: "stacks", Type: "list of lists of strings", Doc: "Commands of stacks (`up`, `down` and `logs`), word by word, such as [[\"helm\", \"uninstall\", \"llm\"]]. A * stands for text within its word. The files that they read are the pull request's own."},
 				{Name: "dirs", Type: "list of strings", Doc: "Working folders of processes and stacks (`dir`), relative to the plan. The plan's own folder is always allowed."},
 				{Name: "flags", Type: "list of strings", Doc: "Names of engine flags, without leading dashes. They apply to `flags`, `args` and `command`."},
@@ -83,7 +85,7 @@ func Policy(path string, read func(string) ([]byte, error)) (*policy.Policy, hcl
 }
 
 var oneOfThese = map[string][]string{
-	"servers":         {"container", "endpoint", "process", "simulator", "stack"},
+	"servers":         {"container", "endpoint", "pod", "process", "simulator", "stack"},
 	"decide":          {string(plan.Certified), string(plan.Estimate)},
 	"on_inconclusive": {string(plan.Stop), string(plan.Extend), string(plan.Warn)},
 	"base_missing":    plan.BaseMissings,

@@ -35,7 +35,7 @@ func readProcess(b *body, s *plan.Server) *plan.Process {
 func readCommand(b *body, s *plan.Server) []string {
 	words := b.texts("command")
 	e := engine.Of(s.Engine)
-	switch inContainer := b.spec.Name == "container"; {
+	switch inContainer := b.spec.Name == "container" || b.spec.Name == "pod"; {
 	case b.given("command"):
 		if len(words) == 0 || words[0] == "" {
 			b.d.errorf(b.rangeOf("command"), sumMissing, `command is empty. Write a program and its arguments: command = ["vllm", "serve", "Qwen/Qwen3-8B"].`)

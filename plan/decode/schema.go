@@ -71,7 +71,7 @@ var localsBlock = &Block{
 
 var serverBlock = &Block{
 	Name: "server", Labels: []string{"name"}, Repeat: true, ToServer: true,
-	Doc: "One server under test: an endpoint, a process, a container, a stack or a simulator.",
+	Doc: "One server under test: an endpoint, a process, a container, a pod, a stack or a simulator.",
 	Attrs: []*Attr{
 		{Name: "for_each", Type: "map or set of strings", Doc: "Declares one server for each element, named server.name[\"key\"]. In the block, each.key and each.value are the key and the value of the element."},
 		{Name: "engine", Type: "string", Default: `"openai"`, Doc: "The engine: `" + strings.Join(engine.Names(engine.Engine.Known), "`, `") + "`, or `" + engine.Plain + "` for any other server with an OpenAI-compatible API.", OneOf: engine.Names(nil)},
@@ -134,6 +134,7 @@ var serverBlock = &Block{
 				{Name: "served_as", Type: "string", Computed: "the server's answer at /v1/models", Doc: "The model id that tokgate sends in each request."},
 			},
 		},
+		podBlock,
 		stackBlock,
 		{
 			Name: "simulator", Doc: "The built-in simulator. If the server has no other target, the simulator is the server under test. If it has one, `run --simulate` uses the simulator in its place, in virtual time.",
@@ -145,7 +146,7 @@ var serverBlock = &Block{
 		{
 			Name: "ready", Doc: "The wait for the server. A server is ready when it has answered one real completion.",
 			Attrs: []*Attr{
-				{Name: "timeout", Type: "duration", Computed: "30s for an endpoint or the simulator, 10m for a process or a stack (not counting `up`), 20m for a container (not counting the pull)", Doc: "How long tokgate waits until the server is ready.", Bounds: Bounds{Min: millisecond, Max: day}},
+				{Name: "timeout", Type: "duration", Computed: "30s for an endpoint or the simulator, 10m for a process or a stack (not counting `up`), 20m for a container or a pod (not counting the pull)", Doc: "How long tokgate waits until the server is ready.", Bounds: Bounds{Min: millisecond, Max: day}},
 			},
 		},
 		{
@@ -155,7 +156,7 @@ var serverBlock = &Block{
 				{Name: "interval", Type: "duration", Default: `"1s"`, Doc: "The time between two readings, at least 100ms.", Bounds: Bounds{Min: minInterval, Max: hour}},
 				{Name: "metrics_url", Type: "string", Computed: "the engine's own page: see [Engines](engines.md#how-they-are-started)", Doc: "The URL of the server's metrics page. It must be in Prometheus's text format."},
 				{Name: "dcgm_url", Type: "string", Computed: "readings come from nvidia-smi or amd-smi on this machine", Doc: "The URL of a DCGM exporter's page. Set it if the GPUs are in another machine."},
-				{Name: "gpus", Type: "list of numbers or strings", Computed: "the GPUs of the process or container; none for an endpoint or a stack", Doc: "The GPUs that the server uses, by index or UUID. tokgate does not know the GPUs of an endpoint or a stack. If they are in this machine, list them, or tokgate reads nothing from them. With `dcgm_url` the list is optional: without it, tokgate reads every GPU on the page."},
+				{Name: "gpus", Type: "list of numbers or strings", Computed: "the GPUs of the process or container; none for an endpoint, a pod or a stack", Doc: "The GPUs that the server uses, by index or UUID. tokgate does not know the GPUs of an endpoint, a pod or a stack. If they are in this machine, list them, or tokgate reads nothing from them. With `dcgm_url` the list is optional: without it, tokgate reads every GPU on the page."},
 				{Name: "require", Type: "map of limits", Computed: `{ throttled = "< 1%" }, if the GPUs report it`, Doc: "Upper limits on the state of the GPUs while a round is measured. A round that breaks a limit is not valid. `throttled`: the share of readings with thermal or hardware slowdown. `clock_spread`: in a comparison, how much the mean GPU clocks of control and candidate differ in a round. `foreign_processes`: the number of processes on the GPUs that this run did not start. \"any\" removes a limit."},
 			},
 			Blocks: []*Block{prometheusBlock},

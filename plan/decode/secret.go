@@ -86,6 +86,10 @@ func (d *decoder) namedSecrets(s *plan.Server) {
 		d.addNamedWords(c.Options)
 		env(c.Env)
 	}
+	if p := s.Pod; p != nil {
+		d.addNamedWords(p.Command)
+		env(p.Env)
+	}
 	if x := s.Stack; x != nil {
 		d.addNamedWords(slices.Concat(x.Up, x.Down, x.Logs))
 		env(x.Env)

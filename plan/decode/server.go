@@ -47,6 +47,7 @@ func (d *decoder) decodeServer(name, key string, blk *hcl.Block, sc *scope) *pla
 	s.Endpoint = readEndpoint(b)
 	s.Process = readProcess(b, s)
 	s.Container = readContainer(b, s)
+	s.Pod = readPod(b, s)
 	s.Stack = readStack(b)
 	b.bindBlocks(s)
 	if sim := b.child("simulator"); sim != nil {
@@ -81,11 +82,14 @@ func (d *decoder) checkTarget(s *plan.Server, rng hcl.Range, stray bool) {
 	if s.Container != nil {
 		found = append(found, target{"a container", s.Container.Range})
 	}
+	if s.Pod != nil {
+		found = append(found, target{"a pod", s.Pod.Range})
+	}
 	if s.Stack != nil {
 		found = append(found, target{"a stack", s.Stack.Range})
 	}
 	if len(found) == 0 && s.Simulator == nil && !stray {
-		d.errorf(rng, sumServerTarget, "server.%s needs an endpoint, process, container, stack or simulator block.", s.Address())
+		d.errorf(rng, sumServerTarget, "server.%s needs an endpoint, process, container, pod, stack or simulator block.", s.Address())
 	}
 	for _, t := range found[min(1, len(found)):] {
 		d.errorf(t.rng, sumServerTargets, "server.%s has %s (at %s) and %s. Remove one of them.", s.Address(), found[0].name, found[0].rng, t.name)
@@ -102,6 +106,8 @@ func setReady(b *body, s *plan.Server) {
 	case s.Process != nil:
 		s.Ready.Timeout, why = readyProcess, "tokgate starts it"
 	case s.Container != nil:
+		s.Ready.Timeout, why = readyContainer, "tokgate starts it; the pull of the image does not count"
+	case s.Pod != nil:
 		s.Ready.Timeout, why = readyContainer, "tokgate starts it; the pull of the image does not count"
 	case s.Stack != nil:
 		s.Ready.Timeout, why = readyProcess, "tokgate starts it; up does not count"

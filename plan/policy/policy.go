@@ -94,7 +94,7 @@ var Required = []string{"decide", "on_inconclusive", "base_missing"}
 
 var nouns = map[string][2]string{
 	"servers": {"server", "kinds of servers"}, "images": {"image", "images"}, "options": {"option of a container", "options of containers"},
-	"networks": {"network", "networks"}, "volumes": {"volume", "volumes"}, "commands": {"command", "commands"}, "flags": {"flag", "flags"},
+	"networks": {"network", "networks"}, "volumes": {"volume", "volumes"}, "commands": {"command", "commands"}, "namespaces": {"namespace", "namespaces"}, "grants": {"grant of a pod's template", "grants of templates"}, "flags": {"flag", "flags"},
 	"stacks": {"command of a stack", "commands of stacks"}, "urls": {"URL", "URLs"}, "dirs": {"working folder", "working folders"}, "env": {"environment variable", "environment variables"},
 	"nonsensitive": {"opened secret", "secrets to be opened"},
 }
@@ -216,6 +216,8 @@ func (u use) sharesHost() bool {
 		name, _, valued := strings.Cut(u.value, "=")
 		takes, ok := harmless[name]
 		return !ok || valued && !takes && name != u.value
+	case "grants":
+		return true
 	case "networks":
 		return u.value == "host" || !plainNetwork.MatchString(u.value)
 	}

@@ -198,6 +198,57 @@ func TestCommandsOfStacks(t *testing.T) {
 	}
 }
 
+// A pod needs its kind, image, namespace, and each thing that its template gives it.
+func TestPodPolicy(t *testing.T) {
+	template := plan.Tree{"spec": plan.Tree{"hostNetwork": true, "volumes": []any{plan.Tree{"name": "m", "hostPath": plan.Tree{"path": "/models"}}},
+		"containers": []any{plan.Tree{"name": "server"}, plan.Tree{"name": "side", "image": "proxy", "command": []any{"sh", "--trust"}, "env": []any{plan.Tree{"name": "A"}}}}}}
+	all := func() map[string]policy.List {
+		allow := map[string]policy.List{}
+		for kind, pattern := range map[string]string{"servers": "pod", "images": "*", "namespaces": "gates", "commands": "sh *", "flags": "trust", "env": "A"} {
+			allow[kind] = policy.List{Patterns: []string{pattern}}
+		}
+		allow["grants"] = policy.List{Patterns: []string{"*", "hostNetwork", "hostPath=/models"}}
+		return allow
+	}
+	refused := func(allow map[string]policy.List, p plan.Pod) (out []string) {
+		rules := &policy.Policy{Path: "p.hcl", Allow: allow}
+		for _, d := range rules.Check(&plan.Plan{Path: "p/plan.hcl", Servers: []*plan.Server{{Pod: &p}}}) {
+			what, _, _ := strings.Cut(d.Detail, " is not allowed")
+			out = append(out, what)
+		}
+		slices.Sort(out)
+		return out
+	}
+	p := plan.Pod{Image: "i", Namespace: "gates", Template: template}
+	must.Same(t, "all is allowed", []string(nil), refused(all(), p))
+	for kind, want := range map[string][]string{
+		"servers":    {`The server "pod"`},
+		"images":     {`The image "i"`, `The image "proxy"`},
+		"namespaces": {`The namespace "gates"`},
+		"commands":   {`The command "sh --trust"`},
+		"flags":      {`The flag "trust"`},
+		"env":        {`The environment variable "A"`},
+	} {
+		allow := all()
+		delete(allow, kind)
+		must.Same(t, "without "+kind, want, refused(allow, p))
+	}
+	for pattern, want := range map[string][]string{
+		"*":           {`The grant of a pod's template "hostNetwork"`, `The grant of a pod's template "hostPath=/models"`},
+		"host*":       {`The grant of a pod's template "hostNetwork"`, `The grant of a pod's template "hostPath=/models"`},
+		"hostPath=*":  {`The grant of a pod's template "hostNetwork"`},
+		"hostNetwork": {`The grant of a pod's template "hostPath=/models"`},
+	} {
+		allow := all()
+		allow["grants"] = policy.List{Patterns: []string{pattern}}
+		must.Same(t, pattern, want, refused(allow, p))
+	}
+	p.Namespace = ""
+	must.Same(t, "kubectl's namespace", []string{`The namespace "default of kubectl"`}, refused(all(), p))
+	p.Template["metadata"] = plan.Tree{"namespace": "gates"}
+	must.Same(t, "the template's namespace", []string(nil), refused(all(), p))
+}
+
 // No message shows a secret, even if the secret is the value that is not allowed.
 func TestSecretsAreNotSaid(t *testing.T) {
 	src := "server \"e\" {\n  endpoint { url = \"http://${env.HOST_KEY}.example.org\" }\n}\nworkload \"w\" {\n  input_tokens = 8\n  output_tokens = 8\n  load { concurrency = [1] }\n  sla { ttft = \"p95 < 1s\" }\n}\n"

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"maps"
 	"net/url"
 	"path"
@@ -91,6 +92,8 @@ func (l *listing) server(s *plan.Server) {
 		l.environment(p.Env, p.Range)
 	case s.Container != nil:
 		l.container(s.Container)
+	case s.Pod != nil:
+		l.pod(s.Pod)
 	case s.Stack != nil:
 		x := s.Stack
 		l.add("servers", "stack", x.Range)
@@ -138,6 +141,36 @@ func (l *listing) dir(of string, block hcl.Range) {
 		l.add("dirs", of, l.at(block, "dir"))
 	} else if dir != "." {
 		l.add("dirs", filepath.ToSlash(dir), l.at(block, "dir"))
+	}
+}
+
+func (l *listing) pod(p *plan.Pod) {
+	l.add("servers", "pod", p.Range)
+	l.add("images", p.Image, l.at(p.Range, "image"))
+	if p.Entrypoint != "" {
+		l.command(append([]string{p.Entrypoint}, p.Command...), l.at(p.Range, "entrypoint"))
+	} else {
+		l.command(p.Command, p.Range)
+	}
+	l.environment(p.Env, p.Range)
+	namespace, at := p.Namespace, l.at(p.Range, "namespace")
+	if inTemplate, ok := plan.Under(p.Template, "metadata")["namespace"].(string); ok && namespace == "" {
+		namespace, at = inTemplate, l.at(p.Range, "template")
+	}
+	l.add("namespaces", cmp.Or(namespace, "default of kubectl"), at)
+	template := l.at(p.Range, "template")
+	for _, grant := range p.Grants() {
+		l.add("grants", grant, template)
+	}
+	for _, image := range p.Images() {
+		l.add("images", image, template)
+	}
+	for _, words := range p.Commands() {
+		l.add("commands", strings.Join(words, " "), template)
+		l.flags(words, template)
+	}
+	for _, name := range p.Variables() {
+		l.add("env", name, template)
 	}
 }
 

@@ -46,7 +46,8 @@ type Server struct {
 	Start     string   `json:"group_start,omitempty"` // start time of the leader; a later process with the same pid has another start time
 	Mark      string   `json:"mark,omitempty"`        // environment variable by which tokgate recognises the process and every process that it starts
 	Container string   `json:"container,omitempty"`   // its name
-	Runtime   string   `json:"runtime,omitempty"`     // docker or podman
+	Runtime   string   `json:"runtime,omitempty"`     // docker or podman; kubectl if Container is a pod
+	Namespace string   `json:"namespace,omitempty"`   // of the pod
 	GPUs      []string `json:"gpus,omitempty"`        // GPUs that the server may use; nil if it may use all
 	Port      int      `json:"port"`
 }
