@@ -3,11 +3,9 @@ package plan
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -261,16 +259,8 @@ func (s *Server) Declared() map[string]string {
 		set("user", c.User)
 		set("options", strings.Join(c.Options, " "))
 	}
-	if p := s.Pod; p != nil {
-		set("image", p.Image)
-		set("entrypoint", p.Entrypoint)
-		set("command", strings.Join(p.Command, " "))
-		setEnv(p.Env, set)
-		if p.GPUs > 0 {
-			set("gpus", strconv.Itoa(p.GPUs))
-			set("gpu_resource", p.GPUResource)
-		}
-		set("template", digest(p.Template))
+	if s.Pod != nil {
+		s.Pod.declare(set)
 	}
 	if x := s.Stack; x != nil {
 		set("up", strings.Join(x.Up, " "))
@@ -284,15 +274,6 @@ func (s *Server) Declared() map[string]string {
 		set("profile", s.Simulator.Profile)
 	}
 	return out
-}
-
-func digest(t Tree) string {
-	if t == nil {
-		return ""
-	}
-	raw, _ := json.Marshal(t) // what has no JSON is refused when the pod is created
-	sum := sha256.Sum256(raw)
-	return "sha256:" + hex.EncodeToString(sum[:4])
 }
 
 func setEnv(env map[string]string, set func(key, value string)) {

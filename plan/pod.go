@@ -1,9 +1,13 @@
 package plan
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -24,6 +28,24 @@ type Pod struct {
 	ServedAs    string `plan:"served_as"` // model id in requests; "" takes the id that /v1/models lists
 	Place       Place  // set by the run
 	Range       hcl.Range
+}
+
+// declare is the part of Server.Declared that is of a pod.
+func (p *Pod) declare(set func(key, value string)) {
+	set("image", p.Image)
+	set("entrypoint", p.Entrypoint)
+	set("command", strings.Join(p.Command, " "))
+	setEnv(p.Env, set)
+	if p.GPUs > 0 {
+		set("gpus", strconv.Itoa(p.GPUs))
+		set("gpu_resource", p.GPUResource)
+	}
+	set("namespace", p.Namespace)
+	if p.Template != nil {
+		raw, _ := json.Marshal(p.Template) // what has no JSON is refused when the pod is created
+		sum := sha256.Sum256(raw)
+		set("template", "sha256:"+hex.EncodeToString(sum[:4]))
+	}
 }
 
 // Place says where a pod must run: on a node of that name, or on any other node. The zero value is any node.

@@ -34,18 +34,8 @@ func (l *Launcher) started(ctx context.Context, s *plan.Server, state func(strin
 	started, key := l.Clock.Now(), startKey(s)
 	facts := &logFacts{read: engine.Of(s.Engine).Facts}
 	log.watch = facts.line
-	var x running
 	found := metric.Fingerprint{}
-	switch {
-	case s.Stack != nil:
-		x, err = l.stack(ctx, s, h, log, state)
-	case s.Pod != nil:
-		x, err = l.pod(ctx, s, h, log, found, state)
-	case s.Container != nil:
-		x, err = l.container(ctx, s, h, log, found, state)
-	default:
-		x, err = l.process(ctx, s, h, log, state)
-	}
+	x, err := l.begun(ctx, s, h, log, found, state)
 	var t *exec.Target
 	if err == nil {
 		t, err = l.await(ctx, s, l.starting(state, facts, l.took(key)), x, h, log, func(f metric.Fingerprint) {
@@ -79,6 +69,20 @@ func (l *Launcher) started(ctx context.Context, s *plan.Server, state func(strin
 	log.close()
 	h.release()
 	return nil, err
+}
+
+// begun starts the program of a server, wherever it runs. If it returns a running server and an error, the
+// caller must end it.
+func (l *Launcher) begun(ctx context.Context, s *plan.Server, h *held, log *tail, found metric.Fingerprint, state func(string)) (running, error) {
+	switch {
+	case s.Stack != nil:
+		return l.stack(ctx, s, h, log, state)
+	case s.Pod != nil:
+		return l.pod(ctx, s, h, log, found, state)
+	case s.Container != nil:
+		return l.container(ctx, s, h, log, found, state)
+	}
+	return l.process(ctx, s, h, log, state)
 }
 
 // Servers with the same engine, model and command line have the same key.

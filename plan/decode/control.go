@@ -237,9 +237,6 @@ func unchanged(a, b *plan.Server) bool {
 		slices.ContainsFunc(a.Container.Volumes, func(v string) bool { return strings.HasPrefix(v, ".") }) {
 		return false
 	}
-	if (a.Pod == nil) != (b.Pod == nil) || a.Pod != nil && a.Pod.Namespace != b.Pod.Namespace {
-		return false
-	}
 	if a.Simulator == nil || b.Simulator == nil {
 		return a.Simulator == b.Simulator
 	}
