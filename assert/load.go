@@ -246,7 +246,7 @@ func (s *subject) lengths(v *Verdict, samples []*metric.Sample, invalid objectio
 		switch {
 		case x.Usage.Cached < 0:
 			silent++
-		case float64(x.Usage.Cached) > float64(template)+(x.Shared+cacheTolerance)*float64(x.Usage.Input):
+		case float64(x.Usage.Cached) > float64(template)+(x.MostCached()+cacheTolerance)*float64(x.Usage.Input):
 			cached, aCached = cached+1, cmp.Or(aCached, x)
 		}
 	}
@@ -263,7 +263,7 @@ func (s *subject) lengths(v *Verdict, samples []*metric.Sample, invalid objectio
 		invalid(verdict.CauseInvalid, "output length: %d of %d answers did not have the requested length; one had %d tokens instead of %d. Either name the server's engine, so that tokgate can make the server ignore the end of sequence, or set natural = true in output_tokens", output, completed, anOutput.Usage.Output, anOutput.OutputAsked)
 	}
 	if cached > 0 {
-		invalid(verdict.CauseInvalid, "cache: %d of %d prompts had more cached tokens than expected; one had %d of its %d tokens in a cache, %s", cached, completed, aCached.Usage.Cached, aCached.Usage.Input, unexplained(aCached.Shared, "it"))
+		invalid(verdict.CauseInvalid, "cache: %d of %d prompts had more cached tokens than expected; one had %d of its %d tokens in a cache, %s", cached, completed, aCached.Usage.Cached, aCached.Usage.Input, unexplained(aCached.MostCached(), "it"))
 	}
 	if silent > 0 {
 		v.Note(s.countedHits(samples, invalid))
@@ -300,24 +300,18 @@ func repeated(samples []*metric.Sample) int {
 	return n
 }
 
-// hits says how much of the prompts the server found in a cache, beside how much it could find at most;
-// "" if no prompt begins like one that was sent before.
+// hits says how much of the prompts the server found in a cache, beside how much was sent before; "" if no
+// prompt begins like one that was sent before.
 func hits(samples []*metric.Sample) string {
-	input, cached, shared := 0.0, 0.0, 0.0
-	for _, x := range samples {
-		if x.Completed() && x.Usage != nil {
-			input, cached = input+float64(x.Usage.Input), cached+float64(x.Usage.Cached)
-			shared += x.Shared * float64(x.Usage.Input)
-		}
-	}
-	if shared == 0 {
+	found, sent := metric.CacheHitRate(samples), metric.ImpliedHitRate(samples)
+	if !sent.OK || sent.V == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s of the prompts' tokens came from a cache, %s", metric.Format(metric.Ratio, cached/input), implied(shared/input))
+	return fmt.Sprintf("%s of the prompts' tokens came from a cache, %s", metric.Format(metric.Ratio, found.V), implied(sent.V))
 }
 
 func implied(share float64) string {
-	return "of at most " + metric.Format(metric.Ratio, share) + " that had been sent before"
+	return "of " + metric.Format(metric.Ratio, share) + " that had been sent before"
 }
 
 // unexplained says why cached tokens are suspicious: no part of the prompts, or only the share that
@@ -351,7 +345,7 @@ func (s *subject) countedHits(samples []*metric.Sample, invalid objection) strin
 	sent, shared := 0.0, 0.0
 	for _, x := range samples {
 		if x.Usage != nil {
-			sent, shared = sent+float64(x.Usage.Input), shared+x.Shared*float64(x.Usage.Input)
+			sent, shared = sent+float64(x.Usage.Input), shared+x.MostCached()*float64(x.Usage.Input)
 		}
 	}
 	each := sent / float64(len(samples))
@@ -361,8 +355,8 @@ func (s *subject) countedHits(samples []*metric.Sample, invalid objection) strin
 		invalid(verdict.CauseInvalid, "cache: by the server's own count, %.0f of %.0f prompt tokens came from a cache, %s", hits.V, queries.V, unexplained(share, "the prompts"))
 	}
 	said := fmt.Sprintf("the number of cached tokens comes from the server's counters (%.0f of %.0f prompt tokens), because the server's usage does not report it", hits.V, queries.V)
-	if share > 0 {
-		said += fmt.Sprintf("; it is %s of them, %s", metric.Format(metric.Ratio, hits.V/queries.V), implied(share))
+	if before := metric.ImpliedHitRate(samples); before.V > 0 {
+		said += fmt.Sprintf("; it is %s of them, %s", metric.Format(metric.Ratio, hits.V/queries.V), implied(before.V))
 	}
 	return said
 }

@@ -209,8 +209,9 @@ type PromptID struct {
 	Round int
 	Phase metric.Phase
 	Order int
-	// First counts the measured requests of this workload on the server before the round. The rows
-	// of a data set continue from there.
+	Turn  int // of a conversation, from 2; 0 in the first turn
+	// First counts the measured requests of this workload on the server before the round, or its
+	// conversations. The rows of a data set continue from there.
 	First int
 	// Recorded describes the request in a trace; nil if there is no trace.
 	Recorded *Recorded

@@ -21,6 +21,7 @@ type flight struct {
 	lot    *lot           // the requests of the same workload in this round
 	nth    int            // number of the request in the lot
 	known  metric.Sample  // what was known of the request when it was sent
+	before int            // tokens of the prompt that earlier requests sent too; 0: not known
 	sample *metric.Sample // owned by the transport until the request has ended
 	answer *client.Answer // keeps the answer's text; nil if it is not kept
 	asked  *answers.Ask   // requirements on the answer; nil if the answer's text is not kept
@@ -51,9 +52,31 @@ type signs struct {
 }
 
 // Talker makes the prompts of conversations. Next returns the prompt of the next turn. It consists
-// of the last prompt (sent), its answer (said), and a new message of the user.
+// of the last prompt (sent), an answer to it, and a new message of the user.
 type Talker interface {
-	Next(id PromptID, sent client.Prompt, said string, tokens int) (client.Prompt, error)
+	Next(id PromptID, sent client.Prompt, said Reply) (client.Prompt, error)
+}
+
+// Recorded conversations have the turns that they had, instead of drawn ones.
+type recorded interface{ Turns(PromptID) int }
+
+// Reply is the server's answer to a turn. Its tokens are by the server's usage, or else those that were
+// asked for. Input is 0 if neither is known.
+type Reply struct {
+	Text          string
+	Input, Output int
+	Reasoned      bool // the server thought first, and the text leaves that out
+}
+
+// grows is by how much an answer may have more tokens as a part of a prompt than it had before.
+const grows = 1.05
+
+// repeats sets which share of a prompt earlier requests sent too, once the server has counted the prompt.
+func (f *flight) repeats(s *metric.Sample) {
+	if f.before > 0 && s.Usage != nil && s.Usage.Input > 0 {
+		s.Shared = min(1, float64(f.before)/float64(s.Usage.Input))
+		s.Bound = max(s.Bound, min(1, grows*s.Shared))
+	}
 }
 
 // replyBytes is the largest size of an answer, in bytes, that is kept for later turns.
@@ -84,7 +107,8 @@ func (rd *round) send(step shape.Step) {
 	request := f.lot.newRequest(prompt, f.lot.output(t, f.nth))
 	rd.inSession(&request, t)
 	request.Patient = rd.level.Kind == metric.OpenLoop && rd.replay == nil && t.Chat == nil
-	f.known.InputAsked, f.known.OutputAsked, f.known.Row, f.known.Shared = request.Input, request.Output, prompt.Row, prompt.Shared
+	f.known.InputAsked, f.known.OutputAsked, f.known.Row = request.Input, request.Output, prompt.Row
+	f.known.Shared, f.known.Bound, f.before = prompt.Shared, prompt.Bound, prompt.Before
 	sample := f.known
 	f.sample, request.Front = &sample, &sample.Front
 	var ctx context.Context
@@ -165,6 +189,7 @@ func (rd *round) finish(f *flight, s *metric.Sample) {
 		s.Failure.Message = rd.secrets.Text(s.Failure.Message)
 	}
 	s.Finish = rd.secrets.Text(s.Finish)
+	f.repeats(s)
 	if f.cancel(); f.stays != nil {
 		f.stays()
 	}
@@ -206,20 +231,20 @@ func (rd *round) talk(f *flight) {
 }
 
 func (rd *round) says(f *flight) error {
-	said, whole := f.spoken.Reply()
+	text, whole := f.spoken.Reply()
 	talker, ok := f.lot.prompts.(Talker)
 	if !whole || !ok {
 		return errors.New("an answer is too long to continue from")
 	}
-	tokens := f.known.OutputAsked
+	said := Reply{Text: text, Input: f.known.InputAsked, Output: f.known.OutputAsked, Reasoned: f.sample.FirstAnswer > f.sample.First}
 	if u := f.sample.Usage; u != nil {
-		tokens = u.Output
+		said.Input, said.Output, said.Reasoned = u.Input, u.Output, said.Reasoned || u.Hidden > 0
 	}
 	c := f.turn.Chat
 	next, err := talker.Next(PromptID{
-		Level: rd.level.Name, Seed: rd.out.Seed, Round: rd.out.Index, Order: c.Number,
+		Level: rd.level.Name, Seed: rd.out.Seed, Round: rd.out.Index, Order: c.Number, Turn: f.turn.Nth + 1,
 		Phase: metric.Phase(fmt.Sprintf("%s turn %d", c.Phase, f.turn.Nth+1)),
-	}, f.prompt, said, tokens)
+	}, f.prompt, said)
 	if err != nil {
 		return fmt.Errorf("no prompt could be made: %v", err)
 	}

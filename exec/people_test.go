@@ -21,8 +21,8 @@ import (
 // talkers makes prompts of conversations: Next adds a turn to a prompt.
 type talkers struct{ prompts }
 
-func (p talkers) Next(id exec.PromptID, sent client.Prompt, said string, tokens int) (client.Prompt, error) {
-	return client.Prompt{Text: sent.Text + " and then " + fmt.Sprint(id.Order, id.Phase), Tokens: sent.Tokens + tokens + 100}, nil
+func (p talkers) Next(id exec.PromptID, sent client.Prompt, said exec.Reply) (client.Prompt, error) {
+	return client.Prompt{Text: sent.Text + " and then " + fmt.Sprint(id.Order, id.Phase), Tokens: sent.Tokens + said.Output + 100}, nil
 }
 
 // chat is a plan of conversations with three turns. Users think for 2 s on average before each

@@ -129,7 +129,7 @@ func (rd *round) prompt(t shape.Turn) client.Prompt {
 		rd.cut(rd.secrets.Text(fmt.Sprintf("no prompt could be made: %v", err)))
 	}
 	if made.Recorded != nil && err == nil {
-		p = rd.replay.fitted(p, made.Recorded)
+		p = rd.replay.fitted(p, made.Recorded, t.Phase, t.Order)
 	}
 	if t.Said > 0 && p.Output == 0 {
 		p.Output = l.lengths.At(t.Phase, nth) - t.Said

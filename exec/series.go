@@ -295,6 +295,11 @@ func (s *series) newRound(due []int) *round {
 	for _, x := range s.stages {
 		rd.stages, env.Stages = append(rd.stages, x.level), append(env.Stages, *x.Level.Stage)
 	}
+	if of, ok := s.asks[0].prompts.(recorded); ok {
+		env.Turns = func(phase metric.Phase, number int) int {
+			return of.Turns(PromptID{Level: s.level.Name, Phase: phase, Order: number, First: rd.mix[0].lots[0].first})
+		}
+	}
 	rd.shapes = shape.Of(s.Case).New(env)
 	if t := shape.TraceOf(rd.shapes); t != nil {
 		rd.replay = newReplay(t, s.target.Context)

@@ -64,6 +64,9 @@ func (t *turns) takesOver(x *side, c Case, before *metric.Run) {
 		t.slot = max(t.slot, r.Leg.Slot+1)
 		x.longest[placeOf(c)] = max(x.longest[placeOf(c)], r.End-r.Start)
 		for _, s := range r.MeasuredSamples() {
+			if s.Turn > 1 {
+				continue
+			}
 			of := c.Workload
 			for _, part := range of.Mix {
 				if part.PartName() == s.Part {

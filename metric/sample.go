@@ -70,9 +70,10 @@ type Sample struct {
 
 	Turn int `json:"turn,omitempty"` // turn of a conversation, from 1; 0 outside of conversations
 	Row  int `json:"row,omitempty"`  // row of the data set, from 1; 0 without a data set
-	// Shared is the largest share of the prompt that a cache can hold from earlier requests. The
-	// share counts from the beginning of the prompt.
+	// Shared is the share of the prompt, from its beginning, that earlier requests sent too. A cache can
+	// hold it. Where Shared is an estimate, a cache can hold up to the share Bound; otherwise Bound is 0.
 	Shared float64 `json:"shared,omitempty"`
+	Bound  float64 `json:"bound,omitempty"`
 
 	// RetryAfter is how long the client waited because the server asked for it when it refused the
 	// request. It is at most MaxRetryAfter, and 0 if the server did not ask.
@@ -87,6 +88,9 @@ func (s *Sample) Shift(d time.Duration) {
 		}
 	}
 }
+
+// MostCached returns the largest share of the prompt that a cache can hold from earlier requests.
+func (s *Sample) MostCached() float64 { return max(s.Shared, s.Bound) }
 
 // MaxRetryAfter is the longest time for which a server may make a slot wait.
 const MaxRetryAfter = 30 * time.Second

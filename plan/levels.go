@@ -20,8 +20,11 @@ func (o Output) Max() int {
 
 // Longest is the largest number of tokens of one request, with prompt and answer. In a conversation
 // it is the number for the last turn of the longest conversation. It leaves out the text of a system
-// prompt.
+// prompt, and the prompts of a data set that keep their own length.
 func (w *Workload) Longest() int {
+	if w.Prompt.Replies == RecordedReplies {
+		return w.Output.Max()
+	}
 	return w.Prompt.System.Tokens + max(w.Prompt.Turns.Max, 1)*(w.Input+w.Output.Max())
 }
 

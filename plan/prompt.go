@@ -18,6 +18,14 @@ const (
 	InOrder  Order = "file"     // as they stand
 )
 
+// Replies says what later turns of recorded conversations repeat as the answers of turns before them.
+type Replies string
+
+const (
+	RecordedReplies Replies = "recorded" // the answers of the recording
+	Own             Replies = "own"      // the server's own answers
+)
+
 // Prompt is the source of a workload's prompts. The zero Prompt makes synthetic prompts. All of
 // them begin with the same two words, and are unique after that.
 type Prompt struct {
@@ -30,6 +38,8 @@ type Prompt struct {
 	// the task's items are extended to that number of tokens.
 	Task  string
 	Order Order `plan:"order"`
+	// Replies makes each row of the data set a conversation; "" makes it a single request.
+	Replies Replies `plan:"replies"`
 	// Shared describes the prefixes that synthetic prompts share. HitRate is the
 	// cache hit rate that Shared was computed from; 0 if the plan gives the prefixes
 	// themselves.
@@ -37,7 +47,7 @@ type Prompt struct {
 	HitRate float64
 	// Warm sends each shared prefix once before a level begins.
 	Warm  bool          `plan:"warm"`
-	Turns traffic.Turns // turns of a conversation; the zero Turns is one turn
+	Turns traffic.Turns // turns of a conversation, with Replies those of the rows; the zero Turns is one turn
 	// System is what every conversation begins with. Its tokens come on top of Workload.Input.
 	System System
 	Range  hcl.Range
@@ -72,7 +82,11 @@ func (p Prompt) String() string {
 	if p.Turns.Several() {
 		turns := p.Turns
 		p.Turns = traffic.Turns{}
-		return p.String() + ", in conversations of " + turns.String() + " turns"
+		said := ""
+		if p.Replies != "" {
+			said = ", with " + string(p.Replies) + " replies"
+		}
+		return p.String() + ", in conversations of " + turns.String() + " turns" + said
 	}
 	if p.System.Groups > 0 {
 		system := p.System.String()
@@ -117,6 +131,9 @@ func (p Prompt) hash() string {
 	}
 	if p.System.Groups > 0 {
 		text += fmt.Sprintf(" %+v", p.System)
+	}
+	if p.Replies != "" {
+		text += " " + string(p.Replies)
 	}
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:8])

@@ -93,6 +93,7 @@ func (l *requestLine) fields(s *metric.Sample) {
 	l.optionalInt(`,"turn":`, &s.Turn)
 	l.optionalInt(`,"row":`, &s.Row)
 	l.optionalShare(`,"shared":`, &s.Shared)
+	l.optionalShare(`,"bound":`, &s.Bound)
 	l.optionalTime(`,"retry_after_ns":`, &s.RetryAfter)
 }
 

@@ -129,7 +129,7 @@ func turnsOf(samples []*metric.Sample) []Turn {
 		if len(of) == 0 {
 			continue
 		}
-		t := Turn{From: i + 1, To: i + 1, Requests: len(of), Cached: metric.CacheHitRate(of)}
+		t := Turn{From: i + 1, To: i + 1, Requests: len(of), Cached: metric.CacheHitRate(of), Implied: metric.ImpliedHitRate(of)}
 		if i == toldTurns {
 			t.To = most
 		}

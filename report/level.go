@@ -33,7 +33,7 @@ func (b *builder) level(bare, l, whole *metric.Level) Case {
 	samples := l.MeasuredSamples()
 	b.requests(&c, samples)
 	c.Departures = l.Departures()
-	c.Turns, c.Rows = turnsOf(samples), rowsOf(samples)
+	c.Breakdown = Breakdown{Implied: metric.ImpliedHitRate(samples), Turns: turnsOf(samples), Rows: rowsOf(samples)}
 	for _, def := range metric.Defs {
 		if metric.OfRates(def.Name) && l.Kind != metric.OpenLoop || metric.OfTurns(def.Name) && c.Turns == nil ||
 			def.Name == "imbalance" && c.Replicas == nil {

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"container/list"
+	"slices"
 
 	"github.com/tokgate/tokgate/metric"
 )
@@ -64,6 +65,20 @@ func AnswerPiece(prompt []metric.Piece, tokens int) metric.Piece {
 		h = rng(h.next() ^ uint64(p.Tokens))
 	}
 	return metric.Piece{Key: h.next(), Tokens: tokens}
+}
+
+// Pieces returns tokens as pieces of a prompt. Pieces are equal if their tokens are. They end where
+// blocks of the cache do, counted from the first of the tokens.
+func Pieces(tokens []int, blockTokens int) []metric.Piece {
+	var out []metric.Piece
+	for part := range slices.Chunk(tokens, blockTokens) {
+		h := rng(3)
+		for _, t := range part {
+			h = rng(h.next() ^ uint64(t))
+		}
+		out = append(out, metric.Piece{Key: h.next(), Tokens: len(part)})
+	}
+	return out
 }
 
 // partHashes returns the block hashes of a prompt that consists of parts; see prefixHashes.

@@ -123,19 +123,35 @@ type message struct {
 	role, content string
 }
 
-// CountChat returns the number of tokens of a chat, as the server counts them. messages is the JSON
-// of its messages; nil means one user message with the given text. Parts that are not text have no
-// tokens.
+// CountChat returns the number of tokens of a chat; see ChatTokens.
 func CountChat(text string, messages json.RawMessage) (int, error) {
+	ids, err := ChatTokens(text, messages)
+	return len(ids), err
+}
+
+// ChatTokens returns the tokens of a chat, as the server makes them. messages is the JSON of its
+// messages; nil means one user message with the given text. Parts that are not text have no tokens.
+func ChatTokens(text string, messages json.RawMessage) ([]int, error) {
 	if messages == nil {
-		return len(tokenizeChat(nil, []message{{"user", text}}, true)), nil
+		return tokenizeChat(nil, []message{{"user", text}}, true), nil
 	}
+	list, err := messagesOf(messages)
+	return tokenizeChat(nil, list, true), err
+}
+
+// AfterAnswer returns the tokens that follow an answer, if a chat goes on with the given messages after it.
+func AfterAnswer(messages json.RawMessage) ([]int, error) {
+	list, err := messagesOf(messages)
+	return tokenizeChat([]int{tokenEnd, '\n'}, list, true), err
+}
+
+func messagesOf(messages json.RawMessage) ([]message, error) {
 	var told []struct {
 		Role    string          `json:"role"`
 		Content json.RawMessage `json:"content"`
 	}
 	if err := json.Unmarshal(messages, &told); err != nil {
-		return 0, err
+		return nil, err
 	}
 	list := make([]message, len(told))
 	for i, m := range told {
@@ -150,7 +166,7 @@ func CountChat(text string, messages json.RawMessage) (int, error) {
 			list[i].content += p.Text
 		}
 	}
-	return len(tokenizeChat(nil, list, true)), nil
+	return list, nil
 }
 
 // tokenizeChat applies the chat template and appends the tokens to ids. A message becomes start,

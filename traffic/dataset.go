@@ -33,6 +33,8 @@ type Dataset struct {
 type Options struct {
 	// Column is the name of the column with the prompts in a CSV file; "" if the file is not CSV.
 	Column string
+	// Talks reads conversations of ShareGPT with all that is said in them, not only what a person says first.
+	Talks bool
 }
 
 // Error is a problem with a data set and its place.
@@ -151,7 +153,7 @@ func parse(b *bufio.Reader, in *input, path string, o Options) (rows []Row, line
 	first, err := in.first(b)
 	var silent error
 	keep := func(raw []byte, line int) error {
-		row, err := readRow(raw, line)
+		row, err := readRow(raw, line, o)
 		if errors.Is(err, errSilent) {
 			silent = err
 			return nil

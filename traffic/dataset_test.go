@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -233,11 +234,49 @@ func BenchmarkDataset(b *testing.B) {
 	}
 }
 
-// A prompt's share is the part of its bytes with which another prompt begins too. For example,
-// "abcd" shares half of its bytes with "ab".
-func TestShares(t *testing.T) {
-	d := must.Get(parse(t, "a.jsonl", `{"prompt":"abcd"}`+"\n"+`{"prompt":"x"}`+"\n"+`{"prompt":"ab"}`+"\n"+`{"prompt":"yz"}`+"\n"+`{"prompt":"yz","tools":[1]}`, ""))(t)
-	must.Same(t, "", []float64{0.5, 0, 1, 0, 0}, d.Shares())
+// A prompt's share is the part of its bytes with which another prompt begins too, or one that was sent
+// before. For example, "abcd" shares half of its bytes with "ab", and is sent first.
+func TestBeginnings(t *testing.T) {
+	d := must.Get(parse(t, "a.jsonl", `{"prompt":"abcd"}`+"\n"+`{"prompt":"x"}`+"\n"+`{"prompt":"ab"}`+"\n"+`{"prompt":"yz"}`+"\n"+`{"prompt":"yz","tools":[1]}`+"\n"+`{"prompt":"abce"}`+"\n"+`{"prompt":"x"}`, ""))(t)
+	b := d.Beginnings()
+	var alike, sent, again []float64
+	for i := range d.Rows {
+		alike = append(alike, b.Alike(i))
+	}
+	for _, into := range []*[]float64{&sent, &again} {
+		for i := range d.Rows {
+			*into = append(*into, b.Send(i))
+		}
+	}
+	must.Same(t, "alike", []float64{0.75, 1, 1, 0, 0, 0.75, 1}, alike)
+	must.Same(t, "sent", []float64{0, 0, 1, 0, 0, 0.75, 1}, sent)
+	must.Same(t, "again", []float64{1, 1, 1, 1, 1, 1, 1}, again)
+}
+
+// Send agrees with a search among all prompts that were sent before.
+func FuzzBeginnings(f *testing.F) {
+	f.Add([]byte("aab aaba b aa aabb"), uint64(3))
+	f.Fuzz(func(t *testing.T, text []byte, seed uint64) {
+		var d traffic.Dataset
+		for _, word := range bytes.Split(text, []byte(" ")) {
+			d.Rows = append(d.Rows, traffic.Row{Prompt: string(word)})
+		}
+		b := d.Beginnings()
+		order := rand.New(rand.NewPCG(seed, 1)).Perm(len(d.Rows))
+		for n, i := range order {
+			most, of := 0, d.Rows[i].Prompt
+			for _, k := range order[:n] {
+				same := 0
+				for same < min(len(of), len(d.Rows[k].Prompt)) && of[same] == d.Rows[k].Prompt[same] {
+					same++
+				}
+				most = max(most, same)
+			}
+			got := b.Send(i)
+			must.Need(t, got == float64(most)/float64(max(len(of), 1)), "%q after %v: %v, want %d bytes", of, order[:n], got, most)
+			must.Need(t, got <= b.Alike(i), "%q: %v is more than %v", of, got, b.Alike(i))
+		}
+	})
 }
 
 func TestText(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 // Turns is the distribution of the number of turns in a conversation. It is geometric: n turns have
 // a probability proportional to qⁿ⁻¹, up to Max turns. The zero Turns means one turn.
 type Turns struct {
-	Mean float64 `plan:"mean"` // mean number of turns: 1 to (Max + 1)/2, or Max if every conversation has Max turns
+	Mean float64 `plan:"mean"` // mean number of turns: 1 to (Max + 1)/2 if drawn, or Max if every conversation has Max turns
 	Max  int     `plan:"max"`
 }
 
@@ -22,7 +22,7 @@ func (t Turns) String() string {
 	if t.Mean >= float64(t.Max) {
 		return fmt.Sprint(t.Max)
 	}
-	return fmt.Sprintf("%v on average, %d at most", t.Mean, t.Max)
+	return fmt.Sprintf("%.3g on average, %d at most", t.Mean, t.Max)
 }
 
 // Draw returns a random number of turns. u must be a uniform random number in [0, 1).

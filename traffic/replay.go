@@ -221,6 +221,25 @@ func (r *Replay) Repeats(from, end, context int, all bool) []int {
 	return out
 }
 
+// TextsRepeated returns, for each row in [from, end), the share of its recorded text with which the text of
+// an earlier row begins too. Rows before from never count. It is 0 for rows without a text.
+func (r *Replay) TextsRepeated(from, end int) []float64 {
+	if !slices.ContainsFunc(r.Rows[from:end], func(row Recorded) bool { return row.Text != nil }) {
+		return make([]float64, end-from)
+	}
+	out := make([]float64, end-from)
+	b := beginnings(end-from, func(i int) []byte {
+		if t := r.Rows[from+i].Text; t != nil {
+			return t.key()
+		}
+		return nil
+	})
+	for i := range out {
+		out[i] = b.Send(i)
+	}
+	return out
+}
+
 // stem describes the pieces of prompts that have one key and follow the same tokens. most is the
 // number of tokens of the longest piece, and row is its row. next is the number of tokens of the
 // longest piece in another row.

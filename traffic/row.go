@@ -17,6 +17,9 @@ type Row struct {
 	// each with a role. nil if Prompt is the user's only message.
 	Messages json.RawMessage
 	Prompt   string
+	// Turns is what each turn of a conversation adds to its prompt, in the order of time: messages, one after
+	// the other. Messages then are those of the first turn. nil if the row is a single request.
+	Turns []json.RawMessage
 	// MaxTokens is the length of the answer in tokens; 0 for the workload's length.
 	MaxTokens int
 	// Tools and ResponseFormat are sent as they are; nil if not sent.
@@ -95,7 +98,7 @@ const maxTokens = 100_000_000
 
 // readRow reads the JSON of one row, and keeps no part of the slice raw. It ignores members that
 // Row does not have.
-func readRow(raw []byte, line int) (Row, error) {
+func readRow(raw []byte, line int, o Options) (Row, error) {
 	if !json.Valid(raw) {
 		return Row{}, badJSON(raw)
 	}
@@ -114,6 +117,12 @@ func readRow(raw []byte, line int) (Row, error) {
 	row := Row{Line: line}
 	messages := found["messages"]
 	var err error
+	if talk := found["conversations"]; talk != nil && o.Talks && messages == nil && found["prompt"] == nil {
+		messages, err = talkOf(talk)
+	}
+	if err != nil {
+		return Row{}, err
+	}
 	if row.Prompt, err = asked(messages, found["prompt"], found["conversations"]); err != nil {
 		return Row{}, err
 	}
@@ -158,13 +167,13 @@ var errSilent = errors.New("no person speaks in any of its conversations")
 // firstTurn returns what a person says first in a conversation of ShareGPT, a list of objects with
 // the members from and value.
 func firstTurn(raw []byte) (string, error) {
-	var turns []struct{ From, Value string }
-	if json.Unmarshal(raw, &turns) != nil {
-		return "", errors.New(`its conversations are not a list of {"from", "value"}`)
+	parts, err := partsOf(raw)
+	if err != nil {
+		return "", err
 	}
-	for _, t := range turns {
-		if (t.From == "human" || t.From == "user") && strings.TrimSpace(t.Value) != "" {
-			return t.Value, nil
+	for _, p := range parts {
+		if p.From == "human" || p.From == "user" {
+			return p.Value, nil
 		}
 	}
 	return "", errSilent

@@ -70,33 +70,104 @@ func (s Shared) Of(draw, round uint64, order int) (group, tokens int) {
 	return group, tokens
 }
 
-// key returns the text of a row in the order in which most servers read it: tools before messages.
+// key returns the text of a row in the order in which most servers read it: tools before messages. Of a
+// message it has the first letter of the role, what the message says, and whatever else it has, as JSON.
 func (r *Row) key() []byte {
+	out := bytes.Clone(r.Tools)
 	if r.Messages == nil {
-		return append(bytes.Clone(r.Tools), r.Prompt...)
+		return append(out, r.Prompt...)
 	}
-	return slices.Concat(r.Tools, r.Messages)
+	_ = elements(r.Messages, func(m []byte) error {
+		content, rest := []byte(nil), []byte(nil)
+		members(m, func(name, v []byte) {
+			switch string(name) {
+			case "role":
+				out = append(out, v[1])
+			case "content":
+				content = bytes.Trim(v, `"`)
+			default:
+				rest = append(rest, v...)
+			}
+		})
+		out = append(append(append(out, content...), rest...), 0)
+		return nil
+	})
+	return out
 }
 
-// Shares returns for each row the length of its longest beginning that also begins a different row.
-// The length is a share of the row's bytes; 1 means that a different row begins with the whole row.
-func (d *Dataset) Shares() []float64 {
-	keys, order := make([][]byte, len(d.Rows)), make([]int, len(d.Rows))
-	for i := range d.Rows {
-		keys[i], order[i] = d.Rows[i].key(), i
+// Beginnings knows with how many bytes prompts begin alike, and which were sent. It is not safe for
+// concurrent use.
+type Beginnings struct {
+	bytes []int  // of each prompt
+	rank  []int  // place of each prompt in the order of their bytes
+	same  []int  // by rank: with how many bytes the prompt begins as the one before it does
+	sent  []bool // by rank
+}
+
+// Beginnings returns the beginnings of the rows. No row was sent yet. A conversation counts with its
+// first turn.
+func (d *Dataset) Beginnings() *Beginnings {
+	return beginnings(len(d.Rows), func(i int) []byte { return d.Rows[i].key() })
+}
+
+func beginnings(n int, key func(i int) []byte) *Beginnings {
+	b := &Beginnings{bytes: make([]int, n), rank: make([]int, n), same: make([]int, n), sent: make([]bool, n)}
+	keys, order := make([][]byte, n), make([]int, n)
+	for i := range n {
+		keys[i], order[i] = key(i), i
 	}
 	slices.SortFunc(order, func(a, b int) int { return bytes.Compare(keys[a], keys[b]) })
-	shares := make([]float64, len(d.Rows))
-	// Among the sorted rows, a row shares its longest beginning with a neighbour.
-	for n := 1; n < len(order); n++ {
-		a, b := order[n-1], order[n]
-		same := 0
-		for same < min(len(keys[a]), len(keys[b])) && keys[a][same] == keys[b][same] {
-			same++
+	for rank, i := range order {
+		b.bytes[i], b.rank[i] = len(keys[i]), rank
+		if rank == 0 {
+			continue
 		}
-		for _, i := range []int{a, b} {
-			shares[i] = max(shares[i], float64(same)/float64(len(keys[i])))
+		before := keys[order[rank-1]]
+		for b.same[rank] < min(len(before), len(keys[i])) && before[b.same[rank]] == keys[i][b.same[rank]] {
+			b.same[rank]++
 		}
 	}
-	return shares
+	return b
+}
+
+// Alike returns the longest beginning of prompt i that another prompt begins with too, as a share of its
+// bytes. 1 means that another prompt begins with the whole of it.
+func (b *Beginnings) Alike(i int) float64 {
+	// Among the sorted prompts, one shares its longest beginning with a neighbour.
+	at := b.rank[i]
+	most := b.same[at]
+	if at+1 < len(b.same) {
+		most = max(most, b.same[at+1])
+	}
+	return b.share(i, most)
+}
+
+// Send returns the longest beginning of prompt i with which a prompt began that was sent before, as a
+// share of its bytes. From then on, prompt i was sent too.
+func (b *Beginnings) Send(i int) float64 {
+	at := b.rank[i]
+	if b.sent[at] {
+		return 1
+	}
+	b.sent[at] = true
+	most := 0
+	for n, same := at-1, b.same[at]; n >= 0 && same > most; n-- {
+		if b.sent[n] {
+			most = same
+		}
+		same = min(same, b.same[n])
+	}
+	for n, same := at+1, math.MaxInt; n < len(b.same); n++ {
+		if same = min(same, b.same[n]); same <= most {
+			break
+		}
+		if b.sent[n] {
+			most = same
+		}
+	}
+	return b.share(i, most)
+}
+
+func (b *Beginnings) share(i, same int) float64 {
+	return float64(same) / float64(max(b.bytes[i], 1))
 }

@@ -210,9 +210,9 @@ func ofDataset(d *traffic.Dataset) *inventory.Inventory {
 		}
 		size.Values = append(size.Values, float64(len(row.Text())))
 	}
-	share := 0.0
-	for _, s := range d.Shares() {
-		share += s / float64(len(d.Rows))
+	share, begins := 0.0, d.Beginnings()
+	for i := range d.Rows {
+		share += begins.Alike(i) / float64(len(d.Rows))
 	}
 	v.Facts = []inventory.Fact{
 		{Name: "rows", Value: fmt.Sprintf("%d with messages, %d with a prompt", chats, len(d.Rows)-chats)},

@@ -66,9 +66,10 @@ type Prompt struct {
 	Tokens int // tokens by the server's count; 0 if unknown, or if equal to the request's Input
 	Output int // tokens of the answer to this prompt; 0 means the Output of the request
 	Row    int // row of the data set, from 1; 0 without a row
-	// Shared is the largest share of the prompt that a cache may already hold. It is the share,
-	// from the prompt's beginning, that earlier requests may have sent too.
-	Shared float64
+	// Shared is the share of the prompt, from its beginning, that earlier requests sent too. A cache may
+	// hold it. If Shared is an estimate, a cache may hold up to the share Bound; otherwise Bound is 0.
+	Shared, Bound float64
+	Before        int // tokens that earlier requests sent too, instead of Shared; 0 if only the share is known
 
 	Ready *Ready // bytes of the request, built ahead of time; nil if not built
 	// Recipe makes the content in the process that sends the request; nil if the content is here.

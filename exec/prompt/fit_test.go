@@ -50,7 +50,7 @@ func counting(leaves int) Options {
 func TestFit(t *testing.T) {
 	set := mixed(t)
 	for _, tokens := range []int{64, 257, 2000} {
-		r := NewRows(set, true, 3)
+		r := NewRows(set, set.Beginnings(), true, 3)
 		asked := 0
 		o := counting(2)
 		tokenizer := o.Tokenizer
@@ -61,7 +61,7 @@ func TestFit(t *testing.T) {
 		must.Do(t, err)
 		must.Hold(t, asked <= 40*12, "%d questions for 40 rows of %d tokens", asked, tokens)
 		for i := range 50 { // 50 requests for 40 rows, so the last ten repeat rows
-			p := r.Prompt(metric.Measured, i)
+			p := must.Get(r.Prompt(metric.Measured, i))(t)
 			row := set.Rows[p.Row-1]
 			if n, err := sim.CountChat(p.Text, p.Messages); n != tokens || err != nil {
 				t.Errorf("row %d has %d tokens, want %d: %v", p.Row, n, tokens, err)
@@ -100,16 +100,16 @@ func TestFitRefuses(t *testing.T) {
 		{"no tokenizer", none, 100, "rows of a.jsonl cannot be cut to 100 tokens: the server has no tokenizer to ask"},
 		{"nobody to ask", Options{}, 100, "rows of a.jsonl cannot be cut to 100 tokens: the server has no tokenizer to ask"},
 	} {
-		err := NewRows(set, false, 1).Fit(t.Context(), tt.o, tt.tokens, 100)
+		err := NewRows(set, set.Beginnings(), false, 1).Fit(t.Context(), tt.o, tt.tokens, 100)
 		must.Hold(t, err != nil && strings.HasPrefix(err.Error(), tt.want), "%s: %v, want %s", tt.name, err, tt.want)
 		if none := strings.Contains(tt.want, "no tokenizer"); none != errors.Is(err, client.ErrNoTokenizer) {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 	}
 	count := counting(0).Usage
-	err := NewRows(set, false, 1).Short(t.Context(), count, 20, 100)
+	err := NewRows(set, set.Beginnings(), false, 1).Short(t.Context(), count, 20, 100)
 	must.Hold(t, err != nil && strings.HasPrefix(err.Error(), "a.jsonl:4: what stands around"), "error %v", err)
-	if err := NewRows(set, false, 1).Short(t.Context(), count, 60, 100); err != nil {
+	if err := NewRows(set, set.Beginnings(), false, 1).Short(t.Context(), count, 60, 100); err != nil {
 		t.Error(err)
 	}
 }
@@ -119,11 +119,12 @@ func TestFitRefuses(t *testing.T) {
 func TestFitAgainstServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, h := builtIn(t, engine.Of("vllm"))
-		r := NewRows(mixed(t), false, 1)
+		set := mixed(t)
+		r := NewRows(set, set.Beginnings(), false, 1)
 		target := Target{HTTP: h, API: "chat", Model: server.Model(), Timeout: time.Minute}
 		must.Do(t, r.Fit(t.Context(), target.Options(1), 300, 16))
 		for i := range 16 {
-			s, err := h.Complete(t.Context(), &client.Request{API: "chat", Model: server.Model(), Prompt: r.Prompt(metric.Measured, i), Input: 300, Output: 2, Timeout: time.Hour})
+			s, err := h.Complete(t.Context(), &client.Request{API: "chat", Model: server.Model(), Prompt: must.Get(r.Prompt(metric.Measured, i))(t), Input: 300, Output: 2, Timeout: time.Hour})
 			if err != nil || s.Usage == nil || s.Usage.Input != 300 {
 				t.Errorf("row %d was charged as %+v: %v", i+1, s.Usage, err)
 			}

@@ -21,10 +21,11 @@ func TooLong(ctx context.Context, o Options, set *traffic.Dataset, room func(*tr
 	var texts []string
 	for i := range set.Rows {
 		r := &set.Rows[i]
-		if len(r.Prompt)+len(r.Messages) <= room(r) {
+		last := r.Last()
+		if len(last.Prompt)+len(last.Messages) <= room(r) {
 			continue
 		}
-		if text := r.Text(); len(text) > room(r) {
+		if text := last.Text(); len(text) > room(r) {
 			rows, texts = append(rows, r), append(texts, text)
 		}
 	}

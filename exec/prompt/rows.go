@@ -2,6 +2,7 @@ package prompt
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -19,14 +20,15 @@ import (
 type Rows struct {
 	set    *traffic.Dataset
 	order  []int
-	shares []float64
-	used   []bool // rows that were returned
-	fits   []fit  // how each row of order gets its length; nil if rows are sent as they are
+	begins *traffic.Beginnings
+	fits   []fit   // how each row of order gets its length; nil if rows are sent as they are
+	later  *fitter // finds it when a row is sent; nil if it is known
 }
 
-// NewRows returns the rows of set in their order. If shuffled, the seed decides the order.
-func NewRows(set *traffic.Dataset, shuffled bool, seed int64) *Rows {
-	r := &Rows{set: set, order: make([]int, len(set.Rows)), shares: set.Shares(), used: make([]bool, len(set.Rows))}
+// NewRows returns the rows of set in their order. If shuffled, the seed decides the order. begins knows
+// which of them were sent already.
+func NewRows(set *traffic.Dataset, begins *traffic.Beginnings, shuffled bool, seed int64) *Rows {
+	r := &Rows{set: set, order: make([]int, len(set.Rows)), begins: begins}
 	for i := range r.order {
 		r.order[i] = i
 	}
@@ -45,32 +47,75 @@ const byBytes = 1.25
 // mostOfARow is the largest share of a prompt that begins like others and goes on differently.
 const mostOfARow = 0.999
 
-// Prompt returns the prompt of a request. The argument number counts the server's requests with the
-// same purpose, from 0.
+// place returns where the row of a request stands in the order. The argument number counts the server's
+// requests with the same purpose, or its conversations, from 0.
 //
 // Measured requests take the rows in order, and repeat a row only after all rows were sent. Other
 // requests, such as warm-up, take rows from the end.
-func (r *Rows) Prompt(phase metric.Phase, number int) client.Prompt {
+func (r *Rows) place(phase metric.Phase, number int) int {
 	n := len(r.order)
 	if number %= n; phase != metric.Measured {
 		number = n - 1 - number
 	}
+	return number
+}
+
+// Prompt returns the prompt of a request, or of the first turn of a conversation. See place for its
+// arguments. The error says that its row cannot be as long as FitLater asks for.
+func (r *Rows) Prompt(phase metric.Phase, number int) (p client.Prompt, err error) {
+	number = r.place(phase, number)
 	i := r.order[number]
-	p, share := Of(&r.set.Rows[i]), byBytes*r.shares[i]
+	if r.later != nil && r.fits[number].bytes == 0 {
+		if r.fits[number], err = r.later.fit(number); err != nil {
+			return p, err
+		}
+	}
+	p = Of(&r.set.Rows[i])
+	alike, sent := r.begins.Alike(i), r.begins.Send(i)
+	p.Row, p.Shared, p.Bound = i+1, sent, byBytes*alike
 	if r.fits != nil {
 		whole := p.Bytes()
 		p = r.fitted(number, r.fits[number])
-		// No other row has the text that was removed from this prompt. So the text shared with
-		// other rows is now a larger share of the prompt.
-		share *= max(1, float64(whole)/float64(p.Bytes()))
+		// No other row has the text that was removed from this prompt, or added to it. So the text
+		// shared with other rows is now another share of the prompt.
+		longer := float64(whole) / float64(p.Bytes())
+		p.Row, p.Shared, p.Bound = i+1, longer*sent, max(1, longer)*byBytes*alike
 	}
 	// Only a whole row that came before is shared whole, however much byBytes allows.
-	p.Row, p.Shared = i+1, min(share, mostOfARow)
-	if r.used[i] || r.shares[i] >= 1 {
+	p.Shared, p.Bound = min(p.Shared, mostOfARow), min(p.Bound, mostOfARow)
+	if sent == 1 {
 		p.Shared = 1
 	}
-	r.used[i] = true
+	if sent == 1 || alike == 1 {
+		p.Bound = 1
+	}
+	return p, nil
+}
+
+// Turns returns how many turns the conversation of a row has. See place for the arguments.
+func (r *Rows) Turns(phase metric.Phase, number int) int {
+	return max(len(r.set.Rows[r.order[r.place(phase, number)]].Turns), 1)
+}
+
+// Next returns the prompt of turn n of the conversation of a row, from 2. It goes on from the prompt that
+// was sent before, and from the server's own answer; if that is nil, from the recorded one. If earlier
+// requests sent only the prompt before and its answer, Shared is 0, and the caller sets Before.
+func (r *Rows) Next(n int, sent client.Prompt, own *string) client.Prompt {
+	row := &r.set.Rows[sent.Row-1]
+	p := Of(row)
+	p.Row, p.Messages = sent.Row, row.Next(n, sent.Messages, own)
+	if sent.Bound < 1 {
+		return p // it differs from all other rows within its first turn
+	}
+	if p.Bound = 1; sent.Shared == 1 && own == nil && r.begins.Alike(sent.Row-1) < 1 {
+		p.Shared = 1 // the whole recording was sent
+	}
 	return p
+}
+
+// Added returns the messages that turn n of a conversation adds to the prompt that was sent before.
+func (r *Rows) Added(n int, sent client.Prompt) json.RawMessage {
+	return r.set.Rows[sent.Row-1].Adds(n)
 }
 
 // Of returns the prompt that is sent for a row.
@@ -110,6 +155,12 @@ func (r *Rows) Fit(ctx context.Context, o Options, tokens, most int) error {
 	}
 	r.fits = fits
 	return nil
+}
+
+// FitLater does what Fit does, for each row when it is sent. The server's usage must count as count does.
+func (r *Rows) FitLater(count Counter, tokens int) {
+	r.fits = make([]fit, len(r.order))
+	r.later = &fitter{rows: r, ctx: context.Background(), tokens: tokens, count: count, perToken: 4}
 }
 
 // Short checks that the prompts of the first rows can be as short as requested. It returns an error

@@ -34,25 +34,27 @@ func TestRows(t *testing.T) {
 	}
 	set := dataset(t, lines...)
 	numbers := func(shuffled bool, seed int64) (rows []int, again int) {
-		r := prompt.NewRows(set, shuffled, seed)
+		r := prompt.NewRows(set, set.Beginnings(), shuffled, seed)
 		for i := range 60 {
-			p := r.Prompt(metric.Measured, i)
+			p := must.Get(r.Prompt(metric.Measured, i))(t)
 			rows = append(rows, p.Row)
 			if p.Shared == 1 {
 				again++
-			} else if p.Shared > byOther {
-				t.Errorf("row %d shares %v", p.Row, p.Shared)
+			} else if p.Bound > byOther || p.Shared > p.Bound {
+				t.Errorf("row %d shares %v, at most %v", p.Row, p.Shared, p.Bound)
 			}
 		}
 		return rows, again
 	}
-	// Nine tenths in common are not a row that came before; two equal rows are.
+	// Nine tenths in common are not a row that came before; the second of two equal rows is.
 	begins := strings.Repeat("the same beginning ", 10)
-	r := prompt.NewRows(dataset(t, fmt.Sprintf(`{"prompt":"%sof one row"}`, begins), fmt.Sprintf(`{"prompt":"%sof another"}`, begins),
-		`{"prompt":"twice"}`, `{"prompt":"twice"}`), false, 1)
-	for i, whole := range []bool{false, false, true, true} {
-		if p := r.Prompt(metric.Measured, i); (p.Shared == 1) != whole || p.Shared < 0.9 {
-			t.Errorf("row %d shares %v", p.Row, p.Shared)
+	alike := dataset(t, fmt.Sprintf(`{"prompt":"%sof one row"}`, begins), fmt.Sprintf(`{"prompt":"%sof another"}`, begins),
+		`{"prompt":"twice"}`, `{"prompt":"twice"}`)
+	r := prompt.NewRows(alike, alike.Beginnings(), false, 1)
+	// The third begins as the first does: with a "t", one of its five bytes.
+	for i, want := range []struct{ low, high, bound float64 }{{0, 0, 0.999}, {0.9, 0.999, 0.999}, {0.2, 0.2, 1}, {1, 1, 1}} {
+		if p := must.Get(r.Prompt(metric.Measured, i))(t); p.Shared < want.low || p.Shared > want.high || p.Bound != want.bound {
+			t.Errorf("row %d shares %v, at most %v; want %v", p.Row, p.Shared, p.Bound, want)
 		}
 	}
 	inOrder, again := numbers(false, 1)
@@ -77,16 +79,16 @@ const byOther = 1.25 / 14
 
 func TestRowAsSent(t *testing.T) {
 	set := dataset(t, `{"messages":[{"role":"user","content":"a"}],"max_tokens":9,"tools":[1],"response_format":{"type":"json_object"},"answer":"b"}`, `{"prompt":"c"}`)
-	r := prompt.NewRows(set, false, 1)
+	r := prompt.NewRows(set, set.Beginnings(), false, 1)
 	want := client.Prompt{
 		Messages: []byte(`[{"role":"user","content":"a"}]`), Output: 9, Row: 1,
 		Fields: map[string]json.RawMessage{"tools": []byte(`[1]`), "response_format": []byte(`{"type":"json_object"}`)},
 	}
-	must.Same(t, "", want, r.Prompt(metric.Measured, 0))
+	must.Same(t, "", want, must.Get(r.Prompt(metric.Measured, 0))(t))
 	// A warm-up request gets a row from the end of the order.
-	p := r.Prompt(metric.Warmup, 0)
+	p := must.Get(r.Prompt(metric.Warmup, 0))(t)
 	must.Hold(t, p.Row == 2 && p.Text == "c" && p.Shared == 0, "%+v", p)
-	if p := r.Prompt(metric.Measured, 1); p.Row != 2 || p.Shared != 1 {
+	if p := must.Get(r.Prompt(metric.Measured, 1))(t); p.Row != 2 || p.Shared != 1 {
 		t.Errorf("%+v", p)
 	}
 }

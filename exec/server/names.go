@@ -16,7 +16,8 @@ import (
 
 type virtualPrompts struct {
 	limit    int // tokens of its context
-	datasets map[*plan.Workload]rowPrompts
+	block    int // tokens of a block of its prefix cache; 0: it has none
+	datasets datasets
 }
 
 func (v virtualPrompts) prompts(ctx context.Context, w *plan.Workload, salt uint64) (exec.Prompts, error) {
@@ -24,19 +25,19 @@ func (v virtualPrompts) prompts(ctx context.Context, w *plan.Workload, salt uint
 		if err := fits(w, v.limit, systemTokens(w.Prompt.System)); err != nil {
 			return nil, err
 		}
-		return names{w, salt}, nil
+		return names{w, salt, v.block}, nil
 	}
 	if err := fits(w, v.limit, 0); err != nil {
 		return nil, err
 	}
-	if _, ok := v.datasets[w]; !ok {
-		rows := newRows(w)
+	if _, ok := v.datasets.rows[w]; !ok {
+		rows := v.datasets.begin(w)
 		if err := v.fit(ctx, w, rows.rows); err != nil {
 			return nil, err
 		}
-		v.datasets[w] = rows
+		v.datasets.rows[w] = rows
 	}
-	return virtualRows{v.datasets[w], w}, nil
+	return virtualRows{v.datasets.rows[w], w, v.block}, nil
 }
 
 func (v virtualPrompts) fit(ctx context.Context, w *plan.Workload, rows *prompt.Rows) error {
@@ -47,7 +48,11 @@ func (v virtualPrompts) fit(ctx context.Context, w *plan.Workload, rows *prompt.
 	if err := answersFit(w, v.limit); err != nil {
 		return err
 	}
-	return rows.Short(ctx, count, w.Input, w.Rows())
+	if err := rows.Short(ctx, count, w.Input, w.Rows()); err != nil || v.block == 0 {
+		return err
+	}
+	rows.FitLater(count, w.Input)
+	return nil
 }
 
 // names makes prompts for the simulator, which reads only their length. So the text of a prompt is
@@ -55,6 +60,7 @@ func (v virtualPrompts) fit(ctx context.Context, w *plan.Workload, rows *prompt.
 type names struct {
 	workload *plan.Workload
 	salt     uint64
+	block    int // see virtualPrompts
 }
 
 func (names) Exact() bool { return true }
@@ -104,7 +110,8 @@ func (n names) recorded(id exec.PromptID) (p client.Prompt, err error) {
 	r := id.Recorded
 	p.Text = fmt.Sprintf("%x %s %s %d %d %s %d", n.salt, n.workload.Address(), id.Level, id.Seed, id.Round, id.Phase, id.Order)
 	if r.Text != nil {
-		p.Tokens, err = sim.CountChat(r.Text.Prompt, r.Text.Messages)
+		ids, err := sim.ChatTokens(r.Text.Prompt, r.Text.Messages)
+		p.Tokens, p.Parts = len(ids), piecesOf(ids, n.block)
 		return p, err
 	}
 	round := hashOf("%x %s %s %d %d", n.salt, n.workload.Root().Address(), id.Level, id.Seed, id.Round)
@@ -115,38 +122,79 @@ func (n names) recorded(id exec.PromptID) (p client.Prompt, err error) {
 	return p, nil
 }
 
-func (n names) Next(id exec.PromptID, sent client.Prompt, _ string, tokens int) (client.Prompt, error) {
+func (n names) Next(id exec.PromptID, sent client.Prompt, said exec.Reply) (client.Prompt, error) {
 	own, err := n.Prompt(id)
-	out := grown(n.workload, sent, tokens)
+	out := grown(n.workload, sent, said)
 	out.Text = own.Text
-	out.Parts = append(slices.Clone(sent.Parts), sim.AnswerPiece(sent.Parts, tokens), metric.Piece{Key: keyOf(own.Text), Tokens: n.workload.Input})
+	out.Parts = append(slices.Clone(sent.Parts), sim.AnswerPiece(sent.Parts, said.Output), metric.Piece{Key: keyOf(own.Text), Tokens: n.workload.Input})
 	return out, err
 }
 
-// virtualRows takes prompts from a data set. It counts their tokens as the built-in server does.
+// piecesOf returns the pieces of a prompt of the given tokens; nil if the server has no prefix cache.
+func piecesOf(ids []int, block int) []metric.Piece {
+	if block == 0 {
+		return nil
+	}
+	return sim.Pieces(ids, block)
+}
+
+// virtualRows takes prompts from a data set. Their tokens are those of the built-in server.
 type virtualRows struct {
 	rowPrompts
 	workload *plan.Workload
+	block    int // see virtualPrompts
 }
 
 func (r virtualRows) Prompt(id exec.PromptID) (client.Prompt, error) {
 	p, err := r.rowPrompts.Prompt(id)
-	if err == nil && r.workload.Prompt.Task != "" {
+	if err != nil {
+		return p, err
+	}
+	if r.workload.Prompt.Task != "" {
+		if r.workload.Input == 0 {
+			p, err = r.named(p)
+		}
 		p.Text, p.Tokens = virtualItem(r.workload, p.Row)
-		return p, nil
+		return p, err
 	}
-	switch {
-	case err != nil:
-	case r.workload.Input > 0:
+	if p, err = r.named(p); r.workload.Input > 0 {
 		p.Tokens = r.workload.Input
-	case r.workload.API == plan.Chat:
-		p.Tokens, err = sim.CountChat(p.Text, p.Messages)
-	default:
-		p.Tokens = len(sim.Tokenize(nil, p.Text))
 	}
-	if p.Tokens == 0 {
-		p.Tokens = 1
+	if r.workload.Prompt.Replies == "" {
+		p.Messages = nil
 	}
-	// The row number identifies the prompt. The simulator does not read the text.
-	return client.Prompt{Text: fmt.Sprintf("row %d", p.Row), Tokens: p.Tokens, Output: p.Output, Row: p.Row, Shared: p.Shared, Fields: p.Fields}, err
+	return p, err
+}
+
+// named returns the prompt p with its tokens. The number of its row stands for the text, which the
+// simulator does not read.
+func (r virtualRows) named(p client.Prompt) (client.Prompt, error) {
+	var ids []int
+	var err error
+	if r.workload.API == plan.Chat {
+		ids, err = sim.ChatTokens(p.Text, p.Messages)
+	} else {
+		ids = sim.Tokenize(nil, p.Text)
+	}
+	p.Text, p.Tokens, p.Parts = fmt.Sprintf("row %d", p.Row), max(len(ids), 1), piecesOf(ids, r.block)
+	return p, err
+}
+
+// Next implements exec.Talker. The server's own answers are pieces without text.
+func (r virtualRows) Next(id exec.PromptID, sent client.Prompt, said exec.Reply) (client.Prompt, error) {
+	p, err := r.rowPrompts.Next(id, sent, said)
+	if err != nil {
+		return p, err
+	}
+	out, err := r.named(p)
+	if r.own && err == nil {
+		var ids []int
+		ids, err = sim.AfterAnswer(r.rows.Added(id.Turn, sent))
+		out.Tokens = sent.Tokens + said.Output + len(ids)
+		if out.Parts = slices.Concat(sent.Parts, []metric.Piece{sim.AnswerPiece(sent.Parts, said.Output)}, piecesOf(ids, r.block)); r.block == 0 {
+			out.Parts = nil
+		}
+	}
+	out.Text = fmt.Sprintf("%s turn %d", out.Text, id.Turn)
+	return out, err
 }

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"strings"
 	"time"
 
 	openai "github.com/sashabaranov/go-openai"
@@ -109,10 +108,10 @@ func (r *reached) countsKey(t prompt.Target, found metric.Fingerprint) string {
 
 // A prompt has the length input_tokens if the plan sets it, or else its own length.
 func (r *reached) fitting(ctx context.Context, w *plan.Workload, o prompt.Options, window int) (exec.Prompts, error) {
-	if _, known := r.datasets[w]; known {
-		return r.rows(w), nil
+	if known, ok := r.datasets.rows[w]; ok {
+		return known, nil
 	}
-	rows := newRows(w)
+	rows := r.datasets.begin(w)
 	doing, do := "counting the tokens of the longest rows of ", func(ctx context.Context) error { return rowsFit(ctx, w, o, window) }
 	if w.Input > 0 {
 		doing = fmt.Sprintf("making prompts of %d tokens of ", w.Input)
@@ -128,7 +127,7 @@ func (r *reached) fitting(ctx context.Context, w *plan.Workload, o prompt.Option
 	if err != nil {
 		return nil, err
 	}
-	r.datasets[w] = rows
+	r.datasets.rows[w] = rows
 	return rows, nil
 }
 
@@ -147,7 +146,13 @@ func rowsFit(ctx context.Context, w *plan.Workload, o prompt.Options, window int
 	if window == 0 {
 		return nil
 	}
-	answer := func(row *traffic.Row) int { return cmp.Or(row.MaxTokens, w.Output.Max()) }
+	answer := func(row *traffic.Row) int {
+		n := cmp.Or(row.MaxTokens, w.Output.Max())
+		if w.Prompt.Replies == plan.Own {
+			n *= max(len(row.Turns), 1)
+		}
+		return n
+	}
 	row, tokens, err := prompt.TooLong(ctx, o, w.Prompt.Dataset, func(row *traffic.Row) int { return window - answer(row) })
 	if row == nil {
 		return err
@@ -156,30 +161,7 @@ func rowsFit(ctx context.Context, w *plan.Workload, o prompt.Options, window int
 		w.Prompt.Dataset.Path, row.Line, tokens, answer(row), window)
 }
 
-func (r *reached) rows(w *plan.Workload) rowPrompts {
-	if _, ok := r.datasets[w]; !ok {
-		r.datasets[w] = newRows(w)
-	}
-	return r.datasets[w]
-}
-
-type rowPrompts struct{ rows *prompt.Rows }
-
-func newRows(w *plan.Workload) rowPrompts {
-	return rowPrompts{prompt.NewRows(w.Prompt.Dataset, w.Prompt.Order == plan.Shuffled, w.Seed())}
-}
-
-func (rowPrompts) Exact() bool { return true }
-
-func (p rowPrompts) Prompt(id exec.PromptID) (client.Prompt, error) {
-	n := id.First + id.Order
-	if strings.HasPrefix(id.Level, metric.SaturationName) {
-		n %= p.rows.Spare()
-	}
-	return p.rows.Prompt(id.Phase, n), nil
-}
-
-func (p workloadPrompts) Next(id exec.PromptID, sent client.Prompt, said string, tokens int) (client.Prompt, error) {
+func (p workloadPrompts) Next(id exec.PromptID, sent client.Prompt, said exec.Reply) (client.Prompt, error) {
 	made, err := p.Make(prompt.Key{
 		Seed: id.Seed, Workload: p.workload.Address(), Level: id.Level, Round: id.Round, Phase: id.Phase, Order: id.Order,
 	}, p.workload.Input)
@@ -193,22 +175,17 @@ func (p workloadPrompts) Next(id exec.PromptID, sent client.Prompt, said string,
 		return client.Prompt{}, err
 	}
 	list = append(list,
-		openai.ChatCompletionMessage{Role: openai.ChatMessageRoleAssistant, Content: said},
+		openai.ChatCompletionMessage{Role: openai.ChatMessageRoleAssistant, Content: said.Text},
 		openai.ChatCompletionMessage{Role: openai.ChatMessageRoleUser, Content: made.Text})
-	out := grown(p.workload, sent, tokens)
+	out := grown(p.workload, sent, said)
 	out.Messages, err = json.Marshal(list)
 	return out, err
 }
 
 // grown returns the lengths of the next prompt of a conversation, without its text. This prompt
-// repeats the prompt sent before and the answer, which has the given number of tokens.
-func grown(w *plan.Workload, sent client.Prompt, tokens int) client.Prompt {
-	before := cmp.Or(sent.Tokens, w.Input) + tokens
-	out := client.Prompt{Tokens: before + w.Input}
-	// Allow 5% more: an answer may have a few more or fewer tokens when it is sent as part of a
-	// prompt.
-	out.Shared = min(1, 1.05*float64(before)/float64(out.Tokens))
-	return out
+// repeats the prompt sent before and the answer.
+func grown(w *plan.Workload, sent client.Prompt, said exec.Reply) client.Prompt {
+	return client.Prompt{Tokens: cmp.Or(sent.Tokens, w.Input) + said.Output + w.Input, Before: before(said, true)}
 }
 
 // fits returns an error if the longest request of the workload w is longer than the context.

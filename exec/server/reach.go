@@ -19,7 +19,7 @@ type reached struct {
 	url      string
 	api      *client.HTTP
 	servedAs string // model name to send; "" to take it from the server's list
-	datasets map[*plan.Workload]rowPrompts
+	datasets datasets
 	items    map[*plan.Workload]taskPrompts
 	listed   []string       // ids of the models that the server lists
 	fronts   []*client.HTTP // of more URLs of the server, in the order of the plan
@@ -57,7 +57,7 @@ func (l *Launcher) reach(s *plan.Server, state func(string), c client.Config) (*
 	}
 	return &reached{
 		Launcher: l, server: s, config: c, state: state, url: c.BaseURL, api: h, servedAs: s.ServedAs(),
-		datasets: map[*plan.Workload]rowPrompts{}, items: map[*plan.Workload]taskPrompts{},
+		datasets: newDatasets(), items: map[*plan.Workload]taskPrompts{},
 	}, nil
 }
 

@@ -412,7 +412,7 @@ func TestRowsDoNotFit(t *testing.T) {
 			defer target.Close()
 			data := &plan.Workload{API: plan.Chat, Output: plan.Output{Mean: 1}, Prompt: plan.Prompt{Dataset: &traffic.Dataset{Path: "a.jsonl", Rows: tt.rows}}}
 			_, err = target.Prompts(t.Context(), data, 1)
-			_, virtual := virtualPrompts{32768, map[*plan.Workload]rowPrompts{}}.prompts(t.Context(), data, 1)
+			_, virtual := virtualPrompts{32768, 0, newDatasets()}.prompts(t.Context(), data, 1)
 			for _, err := range []error{err, virtual} {
 				switch {
 				case tt.want == "" && err != nil, tt.want != "" && err == nil:
@@ -531,7 +531,7 @@ func TestSaturationHasRowsOfItsOwn(t *testing.T) {
 	for i := range 8 {
 		data.Rows = append(data.Rows, traffic.Row{Line: i + 1, Prompt: fmt.Sprint("question ", i)})
 	}
-	p := newRows(&plan.Workload{Prompt: plan.Prompt{Dataset: data}})
+	p := newDatasets().begin(&plan.Workload{Prompt: plan.Prompt{Dataset: data}})
 	rows := func(level string, phase metric.Phase, n int) map[int]bool {
 		seen := map[int]bool{}
 		for i := range n {

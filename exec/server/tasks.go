@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"math"
 	"strings"
 
 	"github.com/tokgate/tokgate/answers"
@@ -36,6 +37,7 @@ func (p taskPrompts) Exact() bool { return p.Items.Exact() }
 func (p taskPrompts) Prompt(id exec.PromptID) (made client.Prompt, err error) {
 	if made, err = p.rowPrompts.Prompt(id); err == nil {
 		made.Text, err = p.Items.Prompt(made.Row-1, p.tokens)
+		made.Shared = math.Floor(made.Shared) // filler follows the beginning that items have in common
 	}
 	return made, err
 }
@@ -52,7 +54,7 @@ func (r *reached) tasks(ctx context.Context, w *plan.Workload, m *prompt.Maker, 
 	if err != nil {
 		return nil, err
 	}
-	r.items[w] = taskPrompts{r.rows(w), items, w.Input}
+	r.items[w] = taskPrompts{r.datasets.begin(w), items, w.Input}
 	return r.items[w], nil
 }
 

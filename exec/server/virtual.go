@@ -85,7 +85,7 @@ func (l *Virtual) Launch(ctx context.Context, s *plan.Server, state func(string)
 		Model:       engine.Model(),
 		Context:     profile.MaxModelLen,
 		Fingerprint: found,
-		Prompts:     virtualPrompts{profile.MaxModelLen, map[*plan.Workload]rowPrompts{}}.prompts,
+		Prompts:     virtualPrompts{profile.MaxModelLen, blockOf(profile), newDatasets()}.prompts,
 		Scorer:      v,
 		Check:       v.check,
 		Reset: func(context.Context) error {
@@ -95,6 +95,14 @@ func (l *Virtual) Launch(ctx context.Context, s *plan.Server, state func(string)
 		Inside: inside,
 		Close:  closing,
 	}, nil
+}
+
+// blockOf returns the tokens of a block of the prefix cache; 0 if there is none.
+func blockOf(p *sim.Profile) int {
+	if p.PrefixCache == nil {
+		return 0
+	}
+	return p.PrefixCache.BlockTokens
 }
 
 // kind returns the kind of a server's start: only its first is cold.

@@ -11,7 +11,7 @@ import (
 )
 
 // Chat is a conversation. Its number of turns and its thinking times depend only on seed, workload,
-// level and the conversation's number.
+// level and the conversation's number, or on its row of a data set.
 type Chat struct {
 	Phase  metric.Phase // phase of the first turn
 	Number int          // number of the conversation within its phase
@@ -37,7 +37,11 @@ func (t Turn) GoesOn(s *metric.Sample) bool {
 
 func (e *Env) meets(phase metric.Phase, number, slot int) Turn {
 	c := &Chat{Phase: phase, Number: number}
-	c.Turns = e.Workload.Prompt.Turns.Draw(e.chance(c, 0).Float64())
+	if e.Turns != nil {
+		c.Turns = e.Turns(phase, number)
+	} else {
+		c.Turns = e.Workload.Prompt.Turns.Draw(e.chance(c, 0).Float64())
+	}
 	return Turn{Turn: load.Turn{Slot: slot, Phase: phase, Order: number}, Chat: c, Nth: 1}
 }
 

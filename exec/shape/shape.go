@@ -137,6 +137,8 @@ type Env struct {
 	Probe    bool // the units are a probe of a capacity search
 	// Overloaded means that the backlog will grow for ever; see metric.Level.
 	Overloaded bool
+	// Turns returns how many turns a conversation has. It is nil if they are drawn as the plan says.
+	Turns func(phase metric.Phase, number int) int
 }
 
 func (e *Env) due() int {

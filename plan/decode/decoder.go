@@ -68,6 +68,12 @@ type Input struct {
 
 const unknownText = "(unknown)"
 
+// dataKey says what was read of a data set.
+type dataKey struct {
+	path, column string
+	talks        bool
+}
+
 type decoder struct {
 	opts  Options
 	out   *plan.Plan
@@ -113,9 +119,9 @@ type hidden struct {
 
 // caches holds what is read once.
 type caches struct {
-	datasets  map[[2]string]*traffic.Dataset // data sets by path and column; nil: could not be read
-	traces    map[traceKey]*traffic.Trace    // traces by key; nil if a trace could not be read
-	constants map[string]cty.Value           // the schema's defaults
+	datasets  map[dataKey]*traffic.Dataset // nil: could not be read
+	traces    map[traceKey]*traffic.Trace  // traces by key; nil if a trace could not be read
+	constants map[string]cty.Value         // the schema's defaults
 	schemas   map[*Block]*hcl.BodySchema
 }
 

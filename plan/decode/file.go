@@ -58,7 +58,7 @@ func newDecoder(opts Options) *decoder {
 		},
 		hidden: hidden{secrets: map[string]bool{}, revealed: map[string]bool{}},
 		caches: caches{
-			datasets:  map[[2]string]*traffic.Dataset{},
+			datasets:  map[dataKey]*traffic.Dataset{},
 			traces:    map[traceKey]*traffic.Trace{},
 			constants: map[string]cty.Value{},
 			schemas:   map[*Block]*hcl.BodySchema{},

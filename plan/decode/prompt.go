@@ -22,15 +22,20 @@ func readPrompt(b *body, w *plan.Workload) plan.Prompt {
 		readShared(p, w, &out)
 		return out
 	}
-	out.Order = plan.Order(p.oneOf("order"))
+	if out.Order = plan.Order(p.oneOf("order")); p.given("replies") {
+		out.Replies = plan.Replies(p.oneOf("replies"))
+	}
 	if x, ok := p.item("dataset"); !ok || x.unknown() {
 		return out
 	}
 	if out.Name = p.text("dataset"); readTask(p, out.Name, &out) {
+		if out.Replies != "" {
+			p.d.errorf(p.rangeOf("replies"), sumConflict, "The items of a built-in task are single requests. Remove replies.")
+		}
 		return out
 	}
 	b.d.opts.Reading(func() {
-		if out.Dataset = b.d.dataset(p); out.Dataset == nil {
+		if out.Dataset = b.d.dataset(p, out.Replies != ""); out.Dataset == nil {
 			return
 		}
 		if text := out.System.Text; text != "" {
@@ -41,21 +46,44 @@ func readPrompt(b *body, w *plan.Workload) plan.Prompt {
 			}
 			out.Dataset = set
 		}
+		readReplies(p, w, &out)
 		checkRows(p, w, out.Dataset)
 	})
 	return out
 }
 
-func (d *decoder) dataset(b *body) *traffic.Dataset {
+// readReplies makes conversations of the rows of a data set.
+func readReplies(p *body, w *plan.Workload, out *plan.Prompt) {
+	if out.Replies == "" {
+		return
+	}
+	if w.API != plan.Chat {
+		p.d.errorf(p.rangeOf("replies"), sumConflict, `Conversations (replies) need api = "chat".`)
+		return
+	}
+	if w.Input > 0 {
+		p.d.errorf(p.rangeOf("replies"), sumConflict, "The turns of recorded conversations (replies) have their own lengths. Remove input_tokens, or replies.")
+		return
+	}
+	set, err := out.Dataset.Talks(out.Replies == plan.Own)
+	if err != nil {
+		p.d.errorf(p.rangeOf("replies"), sumDataset, `Its rows cannot be sent turn by turn: %v. Change the file, or remove replies.`, err)
+		return
+	}
+	out.Dataset, out.Turns = set, set.Turns()
+}
+
+// dataset reads a data set; talks says whether its rows are conversations.
+func (d *decoder) dataset(b *body, talks bool) *traffic.Dataset {
 	path, column := b.pathOf("dataset"), b.text("column")
-	key := [2]string{path, column}
+	key := dataKey{path, column, talks}
 	if set, ok := d.datasets[key]; ok {
 		return set
 	}
 	var set *traffic.Dataset
 	f, err := b.file("dataset")
 	if err == nil {
-		set, err = traffic.ReadFile(f, path, traffic.Options{Column: column})
+		set, err = traffic.ReadFile(f, path, traffic.Options{Column: column, Talks: talks})
 		f.Close()
 	}
 	if err != nil {

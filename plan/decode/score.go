@@ -89,6 +89,8 @@ func checkScore(b *body, w *plan.Workload, rule *answers.Rule) *answers.Rule {
 		b.d.errorf(b.rng, sumScore, `A built-in task with input_tokens needs api = "chat". Remove api or input_tokens.`)
 	case w.Prompt.Task == "" && w.Prompt.Dataset != nil && w.Input > 0 && rule.NeedsAnswer():
 		b.d.errorf(b.rng, sumScore, "With input_tokens tokgate cuts rows, and a cut row may lose what its answer depends on. Remove input_tokens.")
+	case w.Prompt.Replies != "" && rule.NeedsAnswer():
+		b.d.errorf(b.rng, sumScore, "A row has one right answer, but its conversation (replies) gets an answer in each turn. Remove replies, or the score block.")
 	case !w.Output.Natural && w.Output.Mean > 0:
 		b.d.errorf(b.rng, sumScore, "A score needs answers that end by themselves, not answers of a fixed length. Write output_tokens = { natural = true, max = %d }.", w.Output.Mean)
 	case w.Prompt.Dataset == nil && rule.NeedsAnswer():

@@ -50,6 +50,7 @@ func measuredOn(w *plan.Workload, add func(demand)) {
 	}
 	p := w.Prompt
 	add(on(name, "shared prefix and turns", fmt.Sprintf("%+v, warm %v, turns %+v", p.Shared, p.Warm, p.Turns), w.Range))
+	add(on(name, "replies of conversations", string(p.Replies), w.Range))
 	add(on(name, "system prompt", fmt.Sprintf("%+v", p.System), w.Range))
 	add(on(name, "clients that leave", w.Cancel.String(), w.Range))
 	add(on(name, "score", score(w), w.Range))

@@ -36,6 +36,7 @@ var clientColumns = []measure{
 	gap(8, "p99"),
 	figure(7, "e2e", "mean"),
 	figure(2, "throughput", ""),
+	{Column{"Cached of implied", 3}, "cache_hit_rate", hits},
 	{Column{"Feels", 10}, "", feels},
 	{Column{"Measured for", 13}, "", window},
 }
@@ -186,7 +187,7 @@ func told(unit metric.Unit, v float64, known bool) string {
 }
 
 func turns(cases []*report.Case) *Table {
-	t := &Table{Caption: "Turn by turn", Columns: Heads("Level", "Turn", "Requests", "TTFT mean", "TTFT p95", "Cached")}
+	t := &Table{Caption: "Turn by turn", Columns: Heads("Level", "Turn", "Requests", "TTFT mean", "TTFT p95", "Cached of implied")}
 	for _, c := range cases {
 		for _, x := range c.Turns {
 			name := fmt.Sprint(x.From)
@@ -195,7 +196,7 @@ func turns(cases []*report.Case) *Table {
 			}
 			seconds := metric.Seconds
 			t.Rows = append(t.Rows,
-				Row(levelOf(c), name, fmt.Sprint(x.Requests), x.Mean.Format(seconds), x.P95.Format(seconds), x.Cached.Format(metric.Ratio)))
+				Row(levelOf(c), name, fmt.Sprint(x.Requests), x.Mean.Format(seconds), x.P95.Format(seconds), ofImplied(x.Cached, x.Implied)))
 		}
 	}
 	return t
@@ -214,6 +215,22 @@ func dataRows(cases []*report.Case) *Table {
 		}
 	}
 	return t
+}
+
+// hits returns the cache hit rate of a case beside the one that its prompts imply; "–" if they begin
+// differently.
+func hits(c *report.Case) string {
+	if !c.Implied.OK || c.Implied.V == 0 {
+		return "–"
+	}
+	return ofImplied(c.Summary("cache_hit_rate").Stat(""), c.Implied)
+}
+
+func ofImplied(found, implied metric.Value) string {
+	if !implied.OK {
+		return found.Format(metric.Ratio)
+	}
+	return found.Format(metric.Ratio) + " of " + implied.Format(metric.Ratio)
 }
 
 // feels describes the mean TTFT and the mean speed of a case in everyday words.
