@@ -1,10 +1,13 @@
 package server
 
 import (
+	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -141,4 +144,74 @@ func TestSystemText(t *testing.T) {
 			must.Need(t, s.Usage.Input == tokens+40, "%d tokens, want %d + 40", s.Usage.Input, tokens)
 		}
 	})
+}
+
+// rowsOfTalk returns conversations of three turns. Question k of a row has 30 + 10·k words, a recorded
+// answer has 25.
+func rowsOfTalk(t *testing.T, n int, own bool) *traffic.Dataset {
+	t.Helper()
+	words := strings.Fields("river lake hill town road field stone bridge water garden")
+	text := func(row, count int) string {
+		out := []string{fmt.Sprint(row)}
+		for i := range count {
+			out = append(out, words[(row>>uint(i%10)+i*i+i)%len(words)])
+		}
+		return strings.Join(out, " ")
+	}
+	var b strings.Builder
+	for row := range n {
+		var parts []map[string]string
+		for k := range 3 {
+			parts = append(parts, map[string]string{"from": "human", "value": text(row, 30+10*k)}, map[string]string{"from": "gpt", "value": text(row, 25)})
+		}
+		line, _ := json.Marshal(map[string]any{"conversations": parts})
+		fmt.Fprintln(&b, string(line))
+	}
+	d := must.Get(traffic.Parse(strings.NewReader(b.String()), "talk.jsonl", traffic.Options{Talks: true}))(t)
+	return must.Get(d.Talks(own))(t)
+}
+
+// A thousand conversations of a data set, begun at a rate, are sent turn by turn. A later prompt holds the
+// one before it and its answer. What a turn finds in the cache is what was sent before, to within a block:
+// the prompt before, and the answer if it is the server's own.
+func TestRowsTurnByTurn(t *testing.T) {
+	const conversations, output, block = 1000, 16, 16
+	for _, replies := range []plan.Replies{plan.RecordedReplies, plan.Own} {
+		t.Run(string(replies), func(t *testing.T) {
+			set := rowsOfTalk(t, conversations+400, replies == plan.Own)
+			onBothSims(t, func() *plan.Workload {
+				return &plan.Workload{
+					Output: plan.Output{Mean: output}, Prompt: plan.Prompt{Dataset: set, Order: plan.InOrder, Replies: replies, Turns: set.Turns()},
+					Loads: []*plan.Load{{
+						Kind: metric.OpenLoop, Seeds: []int64{1}, Timeout: time.Minute, Think: traffic.Think{Mean: time.Second},
+						Open:   &plan.Open{Arrivals: plan.Constant, MaxInFlight: 1000, Warmup: 10 * time.Second, Unsaturated: true},
+						Levels: []plan.Level{{Name: "5 req/s", Rate: 5, Requests: conversations, Rounds: 10}},
+					}},
+				}
+			}, func(t *testing.T, samples []*metric.Sample) {
+				before, turns := map[int]*metric.Sample{}, [4]int{}
+				for _, s := range samples {
+					last := before[s.Row]
+					before[s.Row] = s
+					if s.Phase != metric.Measured || s.Turn > 1 && last == nil {
+						continue
+					}
+					turns[s.Turn]++
+					must.Need(t, s.Usage.Output == output, "turn %d has an answer of %d tokens", s.Turn, s.Usage.Output)
+					if s.Turn == 1 {
+						must.Need(t, s.Usage.Cached <= int(s.Bound*float64(s.Usage.Input))+block, "%d of %d tokens were cached, at most %.3f", s.Usage.Cached, s.Usage.Input, s.Bound)
+						continue
+					}
+					sent := last.Usage.Input
+					if replies == plan.Own {
+						sent += last.Usage.Output
+					}
+					implied := int(math.Round(s.Shared * float64(s.Usage.Input)))
+					must.Need(t, last.Turn == s.Turn-1 && s.Usage.Input > sent && implied == sent, "turn %d after %d: %d tokens, %d implied, %d sent", s.Turn, last.Turn, s.Usage.Input, implied, sent)
+					must.Need(t, s.Usage.Cached > implied-block && s.Usage.Cached <= implied+block, "turn %d found %d of %d tokens, %d implied", s.Turn, s.Usage.Cached, s.Usage.Input, implied)
+				}
+				must.Same(t, "turns", [4]int{0, conversations, conversations, conversations}, turns)
+			})
+		})
+	}
 }

@@ -31,6 +31,7 @@ func readPrompt(b *body, w *plan.Workload) plan.Prompt {
 	if out.Name = p.text("dataset"); readTask(p, out.Name, &out) {
 		if out.Replies != "" {
 			p.d.errorf(p.rangeOf("replies"), sumConflict, "The items of a built-in task are single requests. Remove replies.")
+			out.Replies = ""
 		}
 		return out
 	}
