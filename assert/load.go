@@ -304,7 +304,7 @@ func repeated(samples []*metric.Sample) int {
 // prompt begins like one that was sent before.
 func hits(samples []*metric.Sample) string {
 	found, sent := metric.CacheHitRate(samples), metric.ImpliedHitRate(samples)
-	if !sent.OK || sent.V == 0 {
+	if !sent.OK {
 		return ""
 	}
 	return fmt.Sprintf("%s of the prompts' tokens came from a cache, %s", metric.Format(metric.Ratio, found.V), implied(sent.V))
@@ -355,7 +355,7 @@ func (s *subject) countedHits(samples []*metric.Sample, invalid objection) strin
 		invalid(verdict.CauseInvalid, "cache: by the server's own count, %.0f of %.0f prompt tokens came from a cache, %s", hits.V, queries.V, unexplained(share, "the prompts"))
 	}
 	said := fmt.Sprintf("the number of cached tokens comes from the server's counters (%.0f of %.0f prompt tokens), because the server's usage does not report it", hits.V, queries.V)
-	if before := metric.ImpliedHitRate(samples); before.V > 0 {
+	if before := metric.ImpliedHitRate(samples); before.OK {
 		said += fmt.Sprintf("; it is %s of them, %s", metric.Format(metric.Ratio, hits.V/queries.V), implied(before.V))
 	}
 	return said

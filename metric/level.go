@@ -376,7 +376,7 @@ func CacheHitRate(samples []*Sample) Value {
 }
 
 // ImpliedHitRate returns the share of prompt tokens that earlier requests sent too: what a cache finds that
-// forgets nothing. It covers the completed samples that have usage.
+// forgets nothing. It covers the completed samples that have usage. It has no value if none was sent before.
 func ImpliedHitRate(samples []*Sample) Value {
 	sent, input := 0.0, 0.0
 	for _, s := range samples {
@@ -384,8 +384,8 @@ func ImpliedHitRate(samples []*Sample) Value {
 			sent, input = sent+s.Shared*float64(s.Usage.Input), input+float64(s.Usage.Input)
 		}
 	}
-	if input == 0 {
-		return None("the server reports no tokens of prompts")
+	if sent == 0 {
+		return Value{}
 	}
 	return Some(sent / input)
 }

@@ -166,8 +166,8 @@ type Case struct {
 // Breakdown divides a case by turn, and by rows of a data set.
 type Breakdown struct {
 	// Implied is the share of the prompt tokens that earlier requests had sent too: the cache hit rate of a
-	// cache that forgets nothing. 0 if prompts begin differently.
-	Implied metric.Value `json:"implied_hit_rate"`
+	// cache that forgets nothing. Absent if prompts begin differently.
+	Implied metric.Value `json:"implied_hit_rate,omitzero"`
 	// Turns holds the results of conversations by turn, at most ten entries. Absent if there are no
 	// conversations.
 	Turns []Turn `json:"turns,omitempty"`
@@ -207,10 +207,10 @@ type Turn struct {
 	From     int          `json:"from"` // 1-based
 	To       int          `json:"to"`   // last turn; equals From, except in the last entry
 	Requests int          `json:"requests"`
-	Mean     metric.Value `json:"ttft_mean_s"` // mean over the requests that have a TTFT
-	P95      metric.Value `json:"ttft_p95_s"`  // p95 over all requests; failed requests rank as worst
-	Cached   metric.Value `json:"cached"`      // share of the prompt tokens that came from a cache
-	Implied  metric.Value `json:"implied"`     // share of the prompt tokens that earlier requests had sent too
+	Mean     metric.Value `json:"ttft_mean_s"`      // mean over the requests that have a TTFT
+	P95      metric.Value `json:"ttft_p95_s"`       // p95 over all requests; failed requests rank as worst
+	Cached   metric.Value `json:"cached"`           // share of the prompt tokens that came from a cache
+	Implied  metric.Value `json:"implied,omitzero"` // share of the prompt tokens that earlier requests had sent too; absent if none
 }
 
 // Failure is one kind of failed request.

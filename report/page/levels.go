@@ -220,7 +220,7 @@ func dataRows(cases []*report.Case) *Table {
 // hits returns the cache hit rate of a case beside the one that its prompts imply; "–" if they begin
 // differently.
 func hits(c *report.Case) string {
-	if !c.Implied.OK || c.Implied.V == 0 {
+	if !c.Implied.OK {
 		return "–"
 	}
 	return ofImplied(c.Summary("cache_hit_rate").Stat(""), c.Implied)
