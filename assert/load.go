@@ -263,7 +263,8 @@ func (s *subject) lengths(v *Verdict, samples []*metric.Sample, invalid objectio
 		invalid(verdict.CauseInvalid, "output length: %d of %d answers did not have the requested length; one had %d tokens instead of %d. Either name the server's engine, so that tokgate can make the server ignore the end of sequence, or set natural = true in output_tokens", output, completed, anOutput.Usage.Output, anOutput.OutputAsked)
 	}
 	if cached > 0 {
-		invalid(verdict.CauseInvalid, "cache: %d of %d prompts had more cached tokens than expected; one had %d of its %d tokens in a cache, %s", cached, completed, aCached.Usage.Cached, aCached.Usage.Input, unexplained(aCached.MostCached(), "it"))
+		invalid(verdict.CauseInvalid, "cache: %d of %d prompts had more cached tokens than expected; one had %d of its %d tokens in a cache, %s",
+			cached, completed, aCached.Usage.Cached, aCached.Usage.Input, unexplained(aCached.MostCached(), "it"))
 	}
 	if silent > 0 {
 		v.Note(s.countedHits(samples, invalid))

@@ -375,21 +375,6 @@ func CacheHitRate(samples []*Sample) Value {
 	return Some(float64(cached) / float64(input))
 }
 
-// ImpliedHitRate returns the share of prompt tokens that earlier requests sent too: what a cache finds that
-// forgets nothing. It covers the completed samples that have usage. It has no value if none was sent before.
-func ImpliedHitRate(samples []*Sample) Value {
-	sent, input := 0.0, 0.0
-	for _, s := range samples {
-		if s.Completed() && s.Usage != nil {
-			sent, input = sent+s.Shared*float64(s.Usage.Input), input+float64(s.Usage.Input)
-		}
-	}
-	if sent == 0 {
-		return Value{}
-	}
-	return Some(sent / input)
-}
-
 // synchrony measures how far the slots of the round send their requests at the same times. It is 0
 // if their starts are spread evenly or at random, and 1 if all slots start together.
 //

@@ -30,6 +30,21 @@ func (l *Level) CacheHitRate(samples []*Sample) (v Value, told bool) {
 	return v, false
 }
 
+// ImpliedHitRate returns the share of prompt tokens that earlier requests sent too: what a cache finds that
+// forgets nothing. It covers the completed samples that have usage. It has no value if none was sent before.
+func ImpliedHitRate(samples []*Sample) Value {
+	sent, input := 0.0, 0.0
+	for _, s := range samples {
+		if s.Completed() && s.Usage != nil {
+			sent, input = sent+s.Shared*float64(s.Usage.Input), input+float64(s.Usage.Input)
+		}
+	}
+	if sent == 0 {
+		return Value{}
+	}
+	return Some(sent / input)
+}
+
 // accepted returns the metric accept_rate or accept_length. If the server has a gauge of that name,
 // the value is the gauge's mean. Otherwise it comes from the server's counters.
 func (l *Level) accepted(name string) Value {

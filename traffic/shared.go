@@ -98,10 +98,10 @@ func (r *Row) key() []byte {
 // Beginnings knows with how many bytes prompts begin alike, and which were sent. It is not safe for
 // concurrent use.
 type Beginnings struct {
-	bytes []int  // of each prompt
-	rank  []int  // place of each prompt in the order of their bytes
-	same  []int  // by rank: with how many bytes the prompt begins as the one before it does
-	sent  []bool // by rank
+	size []int  // of each prompt, in bytes
+	rank []int  // place of each prompt in the order of their bytes
+	same []int  // by rank: with how many bytes the prompt begins as the one before it does
+	sent []bool // by rank
 }
 
 // Beginnings returns the beginnings of the rows. No row was sent yet. A conversation counts with its
@@ -111,14 +111,14 @@ func (d *Dataset) Beginnings() *Beginnings {
 }
 
 func beginnings(n int, key func(i int) []byte) *Beginnings {
-	b := &Beginnings{bytes: make([]int, n), rank: make([]int, n), same: make([]int, n), sent: make([]bool, n)}
+	b := &Beginnings{size: make([]int, n), rank: make([]int, n), same: make([]int, n), sent: make([]bool, n)}
 	keys, order := make([][]byte, n), make([]int, n)
 	for i := range n {
 		keys[i], order[i] = key(i), i
 	}
 	slices.SortFunc(order, func(a, b int) int { return bytes.Compare(keys[a], keys[b]) })
 	for rank, i := range order {
-		b.bytes[i], b.rank[i] = len(keys[i]), rank
+		b.size[i], b.rank[i] = len(keys[i]), rank
 		if rank == 0 {
 			continue
 		}
@@ -169,5 +169,5 @@ func (b *Beginnings) Send(i int) float64 {
 }
 
 func (b *Beginnings) share(i, same int) float64 {
-	return float64(same) / float64(max(b.bytes[i], 1))
+	return float64(same) / float64(max(b.size[i], 1))
 }

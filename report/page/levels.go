@@ -196,7 +196,8 @@ func turns(cases []*report.Case) *Table {
 			}
 			seconds := metric.Seconds
 			t.Rows = append(t.Rows,
-				Row(levelOf(c), name, fmt.Sprint(x.Requests), x.Mean.Format(seconds), x.P95.Format(seconds), ofImplied(x.Cached, x.Implied)))
+				Row(levelOf(c), name, fmt.Sprint(x.Requests), x.Mean.Format(seconds), x.P95.Format(seconds),
+					ofImplied(x.Cached, x.Implied)))
 		}
 	}
 	return t
