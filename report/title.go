@@ -59,13 +59,6 @@ func (d *Document) TitleOf(address string) string {
 	return strings.TrimSuffix(name+" "+key, " ")
 }
 
-// Named divides an address such as use_case["chat"] into the name of its block and its key. The key is
-// "" if the address has none.
-func Named(address string) (name, key string) {
-	name, key, _ = strings.Cut(strings.TrimSuffix(address, `"]`), `["`)
-	return name, key
-}
-
 // Server returns what the plan says about a server; nil if the plan has no such server.
 func (d *Document) Server(address string) *Server {
 	for i := range d.Plan.Servers {

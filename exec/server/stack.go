@@ -86,7 +86,7 @@ func (x *stack) command(ctx context.Context, words []string) (*child, error) {
 
 // run runs a command to its end, but waits for at most the time that the function most returns.
 func (x *stack) run(ctx context.Context, name string, words []string, most func() time.Duration) error {
-	before, since := x.log.length(), x.Clock.Now()
+	before := x.log.length()
 	c, err := x.command(ctx, words)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
@@ -99,7 +99,7 @@ func (x *stack) run(ctx context.Context, name string, words []string, most func(
 		within(x.Clock, constant(time.Second), func() bool { return closed(c.read) })
 		err = fmt.Errorf("%s failed: %s (%s)", name, c.how, x.words(words))
 	case late:
-		err = fmt.Errorf("%s did not end within %v (%s)", name, (x.Clock.Now() - since).Round(100*time.Millisecond), x.words(words))
+		err = fmt.Errorf("%s did not end within %v (%s)", name, most(), x.words(words))
 	default:
 		err = context.Cause(ctx)
 	}
