@@ -73,12 +73,7 @@ func (l *Launcher) occupy(ctx context.Context, h *held, s *plan.Server, left []l
 		return l.lock(h, "the URL "+l.redactor.Text(h.url))
 	}
 	if s.Pod != nil {
-		if inCluster() {
-			return nil // nothing: the pod is reached by its own address
-		}
-		err = l.takePort(h, s)
-		h.server.Port, h.url = h.port, local(h.port)
-		return err
+		return nil // nothing yet: a port may be forwarded when the pod runs
 	}
 	g := s.GPUs()
 	if g == nil || g.All || g.Count > 0 || len(g.IDs) > 0 {

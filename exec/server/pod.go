@@ -66,7 +66,7 @@ func (l *Launcher) pod(ctx context.Context, s *plan.Server, h *held, log *tail, 
 		return nil, fmt.Errorf("tokgate lacks rights in namespace %s: %s; add them to its Role", kube.namespace, strings.Join(missing, ", "))
 	}
 	l.pods++
-	p := &pod{Launcher: l, kube: kube, inside: s.Pod.Inside, port: h.port, log: log, died: engine.Of(s.Engine).Died, followed: make(chan struct{}),
+	p := &pod{Launcher: l, kube: kube, inside: s.Pod.Inside, log: log, died: engine.Of(s.Engine).Died, followed: make(chan struct{}),
 		name: podName(l.Holder.Run, s.Address(), l.pods)}
 	close(p.followed)
 	p.ctx, p.stop = context.WithCancel(context.Background())
@@ -101,10 +101,14 @@ func (l *Launcher) pod(ctx context.Context, s *plan.Server, h *held, log *tail, 
 	found["image"], found["node"] = s.Pod.Image, o.Spec.NodeName
 	put(found, "image_digest", o.digest(p.container))
 	put(found, "template", won)
-	if p.port == 0 {
+	if inCluster() {
 		h.url = "http://" + net.JoinHostPort(o.Status.PodIP, strconv.Itoa(p.inside))
 		return p, nil
 	}
+	if err := l.takePort(h, s); err != nil {
+		return p, err
+	}
+	p.port, h.url = h.port, local(h.port)
 	found["reached"] = "kubectl port-forward, which adds latency"
 	p.forward()
 	return p, nil
