@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -36,6 +37,7 @@ func begin(t *testing.T, dir string, args ...string) *command {
 	t.Helper()
 	c := &command{Cmd: exec.Command(*tool, args...), done: make(chan struct{})}
 	c.Dir, c.Stdout, c.Stderr = dir, c, c
+	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	c.Env = append(c.Environ(), "KUBECONFIG="+dir+"/kubeconfig", "HOME="+dir, "TOKGATE_STATE_DIR="+dir+"/state")
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
