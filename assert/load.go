@@ -239,7 +239,7 @@ func (s *subject) lengths(v *Verdict, samples []*metric.Sample, invalid objectio
 		if !s.asLong(x) {
 			input, anInput = input+1, cmp.Or(anInput, x)
 		}
-		if !s.level.Natural && x.Usage.Output != x.OutputAsked || x.Usage.Output < 1 {
+		if x.Vectors == 0 && (!s.level.Natural && x.Usage.Output != x.OutputAsked || x.Usage.Output < 1) {
 			output, anOutput = output+1, cmp.Or(anOutput, x)
 		}
 		template := min(templateTokens, x.Usage.Input/2)

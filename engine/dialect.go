@@ -12,6 +12,9 @@ type Dialect struct {
 	// min_tokens an answer could end early: at a stop string or a stop token id of the model's
 	// generation config.
 	MinTokens bool
+	// Natural lists the APIs whose requests accept neither of the two. The model ends such an answer
+	// itself.
+	Natural []API
 	// BothLimits means that a chat request sets both max_tokens and max_completion_tokens. Some
 	// servers know only max_tokens, and others accept both if they are equal.
 	BothLimits bool

@@ -30,6 +30,7 @@ var dynamo = Engine{
 		"Pages.Template":    "it has none",
 		"Pages.Reset":       "it has none",
 		"Dialect.Tokenizer": "it has none",
+		"Dialect.Natural":   "what it passes on of other APIs' requests depends on the engine behind it",
 		"Log":               "what the engine behind it logs is not seen",
 		"Died":              "what the engine behind it logs is not seen",
 		"Labels":            "its labels name models and workers",

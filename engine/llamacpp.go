@@ -29,7 +29,8 @@ var llamaCpp = Engine{
 		Tokenize: "/tokenize", Template: "/apply-template", Metrics: "/metrics",
 	},
 	KVCached: true, // a slot keeps the cells of its last prompt
-	Dialect:  Dialect{IgnoreEOS: true, BothLimits: true, Timings: true, PromptIDs: true, Tokenizer: LlamaTokenizer, FreshConns: true},
+	Dialect: Dialect{IgnoreEOS: true, Natural: []API{Messages}, BothLimits: true, Timings: true, PromptIDs: true, Tokenizer: LlamaTokenizer,
+		FreshConns: true},
 	Series: []Series{
 		{Name: "llamacpp:requests_processing", Kind: GaugeSum, Ours: "running"},
 		{Name: "llamacpp:requests_deferred", Kind: GaugeSum, Ours: "waiting"},

@@ -24,8 +24,8 @@ var sglang = Engine{
 		Health: "/health", Version: []string{"/server_info", "/get_server_info"}, VersionKey: "version",
 		Tokenize: "/tokenize", Reset: "/flush_cache", Metrics: "/metrics",
 	},
-	Dialect: Dialect{IgnoreEOS: true, MinTokens: true, BothLimits: true, ContinuousUsage: true, PromptIDs: true,
-		Tokenizer: SGLangTokenizer},
+	Dialect: Dialect{IgnoreEOS: true, MinTokens: true, Natural: []API{Responses, Messages}, BothLimits: true,
+		ContinuousUsage: true, PromptIDs: true, Tokenizer: SGLangTokenizer},
 	Series: []Series{
 		{Name: "sglang:num_running_reqs", Kind: GaugeSum, Ours: "running"},
 		{Name: "sglang:num_queue_reqs", Kind: GaugeSum, Ours: "waiting"},

@@ -18,7 +18,7 @@ var trtllm = Engine{
 		Models: []string{"model"}, Admission: []string{"max_batch_size"}, Context: []string{"max_seq_len"}, Equals: true,
 	},
 	Pages:   Pages{Health: "/health", Version: []string{"/version"}, VersionKey: "version", Metrics: "/prometheus/metrics"},
-	Dialect: Dialect{IgnoreEOS: true, MinTokens: true, ContinuousUsage: true, PromptIDs: true},
+	Dialect: Dialect{IgnoreEOS: true, MinTokens: true, Natural: []API{Responses}, ContinuousUsage: true, PromptIDs: true},
 	Series: []Series{
 		{Name: "trtllm_num_requests_running", Kind: GaugeSum, Ours: "running"},
 		{Name: "trtllm_num_requests_waiting", Kind: GaugeSum, Ours: "waiting"},

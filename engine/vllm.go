@@ -9,8 +9,8 @@ import (
 var vllm = Engine{
 	Name: "vllm", Title: "vLLM",
 	Sources: "`vllm serve --help`, its Dockerfile and docs/serving; vllm/entrypoints/openai; " +
-		"vllm/v1/metrics/loggers.py and vllm/v1/spec_decode/metrics.py; logs of 0.10 to 0.20 (vllm/v1/core/kv_cache_utils.py, " +
-		"vllm/config/model.py, vllm/v1/engine/core.py, gpu_model_runner.py, default_loader.py)",
+		"vllm/entrypoints/anthropic/protocol.py; vllm/v1/metrics/loggers.py and vllm/v1/spec_decode/metrics.py; " +
+		"logs of 0.10 to 0.20 (vllm/v1/core/kv_cache_utils.py, vllm/config/model.py, vllm/v1/engine/core.py, gpu_model_runner.py, default_loader.py)",
 	Launch: Launch{
 		Program: []string{"vllm", "serve"}, Port: 8000, SharedMemory: "16g",
 		// vLLM has the page /reset_prefix_cache only with this variable.
@@ -25,7 +25,8 @@ var vllm = Engine{
 		Health: "/health", Version: []string{"/version"}, VersionKey: "version",
 		Tokenize: "/tokenize", Reset: "/reset_prefix_cache", Metrics: "/metrics",
 	},
-	Dialect: Dialect{IgnoreEOS: true, MinTokens: true, BothLimits: true, ContinuousUsage: true, PromptIDs: true, Tokenizer: VLLMTokenizer},
+	Dialect: Dialect{IgnoreEOS: true, MinTokens: true, Natural: []API{Messages}, BothLimits: true,
+		ContinuousUsage: true, PromptIDs: true, Tokenizer: VLLMTokenizer},
 	Series: []Series{
 		{Name: "vllm:num_requests_running", Kind: GaugeSum, Ours: "running"},
 		{Name: "vllm:num_requests_waiting", Kind: GaugeSum, Ours: "waiting"},

@@ -45,10 +45,11 @@ type question struct {
 type response struct {
 	question
 	metric.PairedAnswer
-	raw    string              // text of the answer; secrets are not redacted yet
-	values map[*side][]float64 // the tokens' log-probabilities, by each server that scored
-	prompt client.Prompt       // of a measured request; the prompts of other questions are made again
-	part   int                 // index of a measured request's workload in series.asks
+	raw     string              // text of the answer; secrets are not redacted yet
+	values  map[*side][]float64 // the tokens' log-probabilities, by each server that scored
+	prompt  client.Prompt       // of a measured request; the prompts of other questions are made again
+	vectors [][]float32         // embeddings, which are kept until the run ends; nil for text
+	part    int                 // index of a measured request's workload in series.asks
 }
 
 // answersOf prepares the answers for a group of comparisons. It returns nil if none of them has an
@@ -237,7 +238,7 @@ func (a *answering) hear(x *side, s *series, q question, sample *metric.Sample, 
 
 // response describes an answer that nobody has scored yet.
 func (a *answering) response(q question, of *asking, sample *metric.Sample, said client.Said) *response {
-	h := &response{question: q, raw: said.String(), values: map[*side][]float64{}}
+	h := &response{question: q, raw: said.String(), vectors: said.Vectors, values: map[*side][]float64{}}
 	h.Leg, h.Finish = a.slot, a.secrets.Text(sample.Finish)
 	if h.Asked = sample.OutputAsked; sample.Usage != nil {
 		h.Tokens = sample.Usage.Output
@@ -247,7 +248,7 @@ func (a *answering) response(q question, of *asking, sample *metric.Sample, said
 	}
 	form := of.asked.Look(saidBy(said, sample, a.secrets))
 	// form is found in the reasoning too, because a short answer may consist only of reasoning.
-	h.Empty, h.Repeats, h.Invalid = strings.TrimSpace(h.raw) == "", form.Repeats, form.Invalid
+	h.Empty, h.Repeats, h.Invalid = strings.TrimSpace(h.raw) == "" && len(h.vectors) == 0, form.Repeats, form.Invalid
 	return h
 }
 
@@ -257,11 +258,10 @@ func (a *answering) score(x *side) {
 	if a == nil || x.target == nil {
 		return
 	}
-	scorer := x.target.Scorer
-	if scorer == nil {
+	scorer, unscored := x.target.Scorer, a.unscored(x)
+	if scorer == nil && len(unscored) > 0 {
 		x.unscored = "nothing reports how likely a text is"
 	}
-	unscored := a.unscored(x)
 	done := a.count(x, true, len(unscored))
 	for i, c := range x.cases {
 		var list []*response
@@ -310,7 +310,7 @@ func (a *answering) unscored(x *side) []*response {
 	}
 	for _, y := range a.sides {
 		for _, h := range y.heard {
-			if _, known := h.values[x]; !known && h.Readable() && a.reads(x, y, h) {
+			if _, known := h.values[x]; !known && h.vectors == nil && h.Readable() && a.reads(x, y, h) {
 				out = append(out, h)
 			}
 		}
@@ -365,49 +365,6 @@ func (a *answering) rest() {
 	}
 }
 
-// several runs each of n tasks, in order and at most atOnce at a time, and waits for all of them.
-// The function begin begins task i.
-//
-// When a task ends, it calls the function over once, with a function that the clock's loop is to
-// run.
-func (r *runner) several(n, atOnce int, begin func(i int, over func(then func()))) {
-	open := 0
-	for i := range n {
-		if !r.check() {
-			break
-		}
-		open++
-		begin(i, func(then func()) {
-			r.Clock.Post(func() {
-				open--
-				then()
-			})
-		})
-		r.runUntil(func() bool { return open < atOnce })
-	}
-	r.runUntil(func() bool { return open == 0 })
-}
-
-// inFlight returns the number of requests in flight at the level. For a rate it is the mean over
-// the last round, by Little's law.
-func inFlight(s *series) int {
-	if s.level.N > 0 || s.last == nil {
-		return max(s.level.N, 1)
-	}
-	var spent, from, to float64
-	for i, x := range s.last.out.Samples {
-		if i == 0 || x.Sent.Seconds() < from {
-			from = x.Sent.Seconds()
-		}
-		spent += (x.End - x.Sent).Seconds()
-		to = max(to, x.End.Seconds())
-	}
-	if to <= from {
-		return 1
-	}
-	return max(1, int(math.Round(spent/(to-from))))
-}
-
 // pairs returns the pairs of answers, from control and candidate, that a comparison judges.
 func (a *answering) pairs(c *plan.Compare) *metric.PairedAnswers {
 	if a == nil || c.Answers == nil {
@@ -425,7 +382,14 @@ func (a *answering) pairs(c *plan.Compare) *metric.PairedAnswers {
 	}
 	out.Unscored = control.unscored
 	ofControl, ofCandidate := control.answered(), candidate.answered()
+	all := out
 	for _, at := range a.places {
+		if out = all; at.workload.API.Embeds() {
+			if all.Embedded == nil {
+				all.Embedded = &metric.PairedAnswers{Pairs: []metric.AnswerPair{}}
+			}
+			out = all.Embedded
+		}
 		for round := range a.due {
 			out.Again += len(a.questions(round+1, at, true))
 			for _, q := range a.questions(round, at, false) {
@@ -436,6 +400,10 @@ func (a *answering) pairs(c *plan.Compare) *metric.PairedAnswers {
 				q.repeated = true
 				pair.Again = ofControl[q].pairedAnswer(control)
 				pair.Hold()
+				first := q
+				first.repeated = false
+				ofCandidate[first].apart(pair.Candidate, ofControl[first])
+				ofControl[q].apart(pair.Again, ofControl[first])
 				if withheld(at.workload) {
 					for _, x := range []*metric.PairedAnswer{pair.Control, pair.Candidate, pair.Again} {
 						if x != nil {
@@ -450,7 +418,16 @@ func (a *answering) pairs(c *plan.Compare) *metric.PairedAnswers {
 		}
 		out.Sampled = append(append(out.Sampled, control.sampled(at, control)...), candidate.sampled(at, control)...)
 	}
-	return out
+	return all
+}
+
+// apart sets how far embeddings are from the control's first ones. Embeddings that are missing are as
+// far as those of another input.
+func (h *response) apart(out *metric.PairedAnswer, first *response) {
+	if h != nil && first != nil && first.vectors != nil {
+		d := metric.Distance(first.vectors, h.vectors)
+		out.Distance = &d
+	}
 }
 
 // withheld reports whether w or a part of its mix does not record the text of its answers.

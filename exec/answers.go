@@ -145,7 +145,7 @@ func saidBy(said client.Said, s *metric.Sample, secrets record.Redactor) answers
 // depends on the salt of the run, so a server cannot know it.
 func (rd *round) keeps(f *flight) bool {
 	kept := f.lot.kept
-	if rd.target.Tokens == nil || len(kept.texts)+len(kept.before.Recounts) >= keptAnswers {
+	if rd.target.Tokens == nil || f.lot.workload.API.Embeds() || len(kept.texts)+len(kept.before.Recounts) >= keptAnswers {
 		return false
 	}
 	step := max(f.lot.planned/keptAnswers, 1)

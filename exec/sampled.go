@@ -15,6 +15,9 @@ const sampledAnswers = 64
 // sampled reports whether the workload, or a part of its mix, draws its answers at random.
 // Otherwise its measured answers are like those to questions, at temperature 0.
 func sampled(w *plan.Workload) bool {
+	if w.API.Embeds() {
+		return false
+	}
 	for _, part := range w.Whole() {
 		if t := part.Request.Temperature; t == nil || *t > 0 {
 			return true

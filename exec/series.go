@@ -83,6 +83,9 @@ func (r *runner) askings(t *Target, c Case, l *metric.Level) (out []*asking, los
 // part of a mix, whole is the level of the mix; otherwise whole is l too.
 func (r *runner) asking(t *Target, c Case, l, whole *metric.Level) (a *asking, lost error) {
 	prompts, err := t.Prompts(r.starting, c.Workload, r.run.Salt)
+	if n := c.Workload.Prompt.Inputs; n > 1 && err == nil {
+		prompts = batched{prompts, n, c.Workload.Input}
+	}
 	if err != nil {
 		whole.Skipped = r.secrets.Text(fmt.Sprintf("no prompts could be made: %v", err))
 		if !r.check() {
@@ -364,7 +367,7 @@ func seed(l *plan.Load, round int) int64 {
 func requestOf(t *Target, c Case) (client.Request, error) {
 	w := c.Workload
 	request := client.Request{
-		API:         string(w.API),
+		API:         w.API,
 		Model:       w.Request.Model,
 		Input:       w.Input,
 		Natural:     w.Output.Natural,

@@ -172,7 +172,7 @@ var Defs = []Def{
 		Doc:     "Inter-token latency: the time between two consecutive chunks that carry tokens. The gaps of all requests are pooled. A chunk may carry several tokens; tokens_per_chunk says how many.",
 		NoValue: "fewer than two chunks"},
 	{Name: "e2e", Title: "E2E", Unit: Seconds, Better: LowerIsBetter, Scope: PerRequest,
-		Doc:     "End-to-end latency: the time from the first byte sent to the last token's chunk. At a rate or with users, the time counts from when the request was due.",
+		Doc:     "End-to-end latency: the time from the first byte sent to the last token's chunk, or to the end of the embeddings. At a rate or with users, the time counts from when the request was due.",
 		NoValue: "the stream did not complete"},
 	{Name: "e2e_speed", Title: "E2E speed", Unit: TokensPerSecond, Better: HigherIsBetter, Scope: PerRequest,
 		Doc:     "Output tokens / e2e: the speed of one user's text, with the wait for the first token included.",
@@ -229,7 +229,7 @@ var Defs = []Def{
 		Doc:     "Output tokens in the level's window / the window's length. The window is the time in which every slot was busy, unless window = \"all\".",
 		NoValue: "no token came in the window"},
 	{Name: "input_throughput", Title: "Input throughput", Unit: TokensPerSecond, Better: HigherIsBetter, Scope: PerLevel,
-		Doc:     "Input tokens of the requests whose first token came in the window / the window's length.",
+		Doc:     "Input tokens of the requests whose first token, or embeddings, came in the window / the window's length.",
 		NoValue: "throughput has no value"},
 	{Name: "request_rate", Title: "Request rate", Unit: PerSecond, Better: HigherIsBetter, Scope: PerLevel,
 		Doc:     "Requests completed in the window / the window's length.",
@@ -316,6 +316,9 @@ var OfPairs = []Def{
 	{Name: "answer_nll", Title: "Loss of answers", Unit: NatsPerToken, Better: LowerIsBetter, Scope: PerRequest, Paired: true,
 		Doc:     "How much less likely the control finds the candidate's answers than its own, in nats per token. That is the mean negative log-likelihood of the candidate's answers (teacher forcing) minus the mean of the control's own answers to the same prompts. The same difference between the control's second answers and its first answers is subtracted. Odd answers are left out; odd_answers counts them. Example: \"mean +0.05\".",
 		NoValue: "the control does not report how likely a given text is"},
+	{Name: "cosine_distance", Title: "Distance of vectors", Unit: Count, Better: LowerIsBetter, Scope: PerRequest, Paired: true,
+		Doc:     "How far the candidate's embeddings are from the control's of the same inputs: the mean of 1 − the cosine of the angle between the two vectors. The same distance between the control's second and first embeddings is subtracted. Noise of 5 % of a component makes it 0.00125, an unrelated vector about 1. Example: \"mean +0.0005\".",
+		NoValue: "the comparison has no `answers` block, or no workload with embeddings"},
 	{Name: "agreement", Title: "Agreement", Unit: Ratio, Better: Neutral, Scope: PerRequest, Paired: true,
 		Doc:     "How long the candidate's answer agrees with the control's answer to the same prompt: characters before the first difference / characters of the longer answer. This metric is only shown: a plan cannot bound it, because even a harmless change of kernels makes answers differ early.",
 		NoValue: "the comparison has no `answers` block"},
@@ -328,6 +331,17 @@ var OfPairs = []Def{
 // change such a metric.
 func (d Def) Untimed() bool {
 	return d.OfAnswers || d.Name == "answer_tokens" || d.Name == "tokens_per_chunk"
+}
+
+// OfEmbeddings reports whether the metric can have a value if a server answers with embeddings, which
+// come whole and without output tokens.
+func (d Def) OfEmbeddings() bool {
+	switch d.Name {
+	case "ttft", "ttft_turn_1", "ttft_later", "ttfa", "e2e_speed", "tokens_per_chunk", "answer_tokens", "throughput", "scaling_efficiency",
+		"accept_rate", "accept_length", "decode", "server_ttft", "server_itl", "energy_per_token", "cost_per_million_tokens":
+		return false
+	}
+	return !d.Streams && !d.OfAnswers && (!d.Paired || d.Name == "cosine_distance")
 }
 
 // Most returns the largest value that the metric can have: 1 if it is a part of a whole, such as a

@@ -1,6 +1,7 @@
 package metric
 
 import (
+	"math"
 	"strings"
 	"unicode"
 )
@@ -20,6 +21,9 @@ type PairedAnswers struct {
 	// Sampled holds measured answers of both servers. It is empty if the plan sends all its
 	// requests at temperature 0.
 	Sampled []SampledAnswer `json:"sampled,omitempty"`
+	// Embedded holds the answers of workloads of embeddings, which have no text; nil without such
+	// workloads.
+	Embedded *PairedAnswers `json:"embeddings,omitempty"`
 }
 
 // SampledAnswer is a measured answer whose tokens the server drew at random, at a temperature above
@@ -75,6 +79,9 @@ type PairedAnswer struct {
 	// control's first answer is compared with the candidate's answer. All other answers are
 	// compared with the control's first answer.
 	Stops bool `json:"stops,omitempty"`
+	// Distance is how far embeddings are from the control's first ones; see Distance. nil if one of the
+	// two is missing, and for texts.
+	Distance *float64 `json:"cosine_distance,omitempty"`
 	// Text is the answer with its reasoning. It is stored in another file; "" if that file is
 	// missing.
 	Text string `json:"-"`
@@ -127,4 +134,28 @@ func agree(a, b string) float64 {
 func (a *PairedAnswer) stopsIn(b *PairedAnswer) bool {
 	return a.Failure == "" && b.Failure == "" && len(a.Text) < len(b.Text) &&
 		strings.HasPrefix(b.Text, strings.TrimRightFunc(a.Text, unicode.IsSpace))
+}
+
+// Distance returns how far the vectors b are from the vectors a: the mean of 1 − the cosine of the
+// angle between two vectors of the same input. It is 0 if they point the same way, and at most 2. A
+// vector of another length, or without one, counts as 1, as if it were of another input.
+func Distance(a, b [][]float32) float64 {
+	sum := 0.0
+	for i := range a {
+		if i >= len(b) || len(a[i]) != len(b[i]) {
+			sum++
+			continue
+		}
+		var x, y, dot float64
+		for j := range a[i] {
+			u, v := float64(a[i][j]), float64(b[i][j])
+			x, y, dot = x+u*u, y+v*v, dot+u*v
+		}
+		cosine := dot / math.Sqrt(x*y)
+		if math.IsNaN(cosine) || math.IsInf(cosine, 0) {
+			cosine = 0
+		}
+		sum += 1 - cosine
+	}
+	return sum / float64(max(len(a), 1))
 }

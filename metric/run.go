@@ -426,6 +426,7 @@ type Asked struct {
 	Engine  string        `json:"engine"`
 	API     string        `json:"api"`
 	Input   int           `json:"input_tokens"`
+	Inputs  int           `json:"inputs,omitempty"` // of a request, if there are several
 	Output  int           `json:"output_tokens"`
 	Jitter  float64       `json:"jitter,omitempty"` // output: Output·(1±Jitter) tokens
 	Natural bool          `json:"natural,omitempty"`
@@ -467,6 +468,7 @@ func (a Asked) Differs(b Asked) []string {
 	note("mix", a.Mix, b.Mix)
 	note("api", a.API, b.API)
 	note("input_tokens", a.Input, b.Input)
+	note("inputs", a.Inputs, b.Inputs)
 	note("output_tokens", a.Output, b.Output)
 	note("jitter", a.Jitter, b.Jitter)
 	note("natural", a.Natural, b.Natural)

@@ -52,6 +52,10 @@ type Sample struct {
 	Chunks      int  `json:"chunks,omitempty"`       // token-bearing chunks
 	FirstTokens int  `json:"first_tokens,omitempty"` // tokens in the first chunk; 0 if unknown
 
+	// Vectors is the number of embeddings in the answer, which came whole: First, FirstAnswer and Last
+	// are the time at which they were there. It is 0 for an answer of text.
+	Vectors int `json:"embeddings,omitempty"`
+
 	Text int `json:"text_bytes,omitempty"` // bytes of the answer as JSON; 0 if not recorded
 
 	InputAsked  int      `json:"input_asked"`          // prompt tokens asked for; 0 if the prompt decides
@@ -182,6 +186,9 @@ func (g *Gaps) UnmarshalJSON(raw []byte) error {
 // A failed request keeps values from before its failure, such as ttft. It has no e2e, and no value
 // that is computed from e2e.
 func (s *Sample) Value(name string) (v float64, ok bool) {
+	if def, _ := Lookup(name); s.Vectors > 0 && !def.OfEmbeddings() {
+		return 0, false
+	}
 	switch name {
 	case "ttft", "ttft_turn_1", "ttft_later":
 		return secondsBetween(s.begin(), s.First)

@@ -20,6 +20,7 @@ func (w *Workload) Asked(s *Server, l *Load) *metric.Asked {
 		Engine:  s.Engine,
 		API:     string(w.API),
 		Input:   w.Input,
+		Inputs:  w.Prompt.Inputs,
 		Output:  w.Output.Mean,
 		Jitter:  w.Output.Jitter,
 		Natural: w.Output.Natural,

@@ -422,11 +422,15 @@ func (c *Compare) Unread(work []*Workload) string {
 	if c.Control.Server == nil {
 		return ""
 	}
+	texts := slices.DeleteFunc(slices.Clone(work), func(w *Workload) bool { return w.API.Embeds() })
+	if len(work) > 0 && len(texts) == 0 {
+		return ""
+	}
 	e := engine.Of(c.Control.Server.Engine)
 	if len(e.ScoreForms()) == 0 {
 		return fmt.Sprintf("%s does not report how likely a given text is (%s)", e.Title, e.Without["Scores"])
 	}
-	for _, w := range work {
+	for _, w := range texts {
 		if w.API != Completions && e.Dialect.Tokenizer == engine.SGLangTokenizer {
 			return fmt.Sprintf("%s cannot turn chat messages into tokens, so it cannot report how likely the answers of workload.%s are", e.Title, w.Address())
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tokgate/tokgate/answers"
+	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/traffic"
 )
@@ -267,12 +268,13 @@ type Cover struct {
 	Notes        []string `plan:"notes"` // a paragraph each
 }
 
-// API is the endpoint of the server that a workload uses.
-type API string
+// API is the API of the server that a workload uses.
+type API = engine.API
 
 const (
-	Chat        API = "chat"
-	Completions API = "completions"
+	Chat        = engine.Chat
+	Completions = engine.Completions
+	Embeddings  = engine.Embeddings
 )
 
 // Workload is one kind of load: what is sent, how it arrives, and which thresholds it must meet.

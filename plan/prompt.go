@@ -48,6 +48,9 @@ type Prompt struct {
 	// Warm sends each shared prefix once before a level begins.
 	Warm  bool          `plan:"warm"`
 	Turns traffic.Turns // turns of a conversation, with Replies those of the rows; the zero Turns is one turn
+	// Inputs is the number of texts of a request for embeddings, each of Workload.Input tokens; 0 means
+	// one.
+	Inputs int
 	// System is what every conversation begins with. Its tokens come on top of Workload.Input.
 	System System
 	Range  hcl.Range

@@ -82,6 +82,7 @@ func (l *requestLine) fields(s *metric.Sample) {
 	l.optionalGaps(`,"gaps_us":`, &s.Gaps)
 	l.optionalInt(`,"chunks":`, &s.Chunks)
 	l.optionalInt(`,"first_tokens":`, &s.FirstTokens)
+	l.optionalInt(`,"embeddings":`, &s.Vectors)
 	l.optionalInt(`,"text_bytes":`, &s.Text)
 	l.int(`,"input_asked":`, &s.InputAsked)
 	l.int(`,"output_asked":`, &s.OutputAsked)

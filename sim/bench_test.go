@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/internal/must"
 )
 
@@ -48,7 +49,7 @@ func BenchmarkServe(b *testing.B) {
 // allocate.
 func BenchmarkChunk(b *testing.B) {
 	s := must.Get(New(Options{Profile: plain()}))(b)
-	c := &chunker{server: s, w: discard{}, order: &order{Call: Call{chat: true, input: 1, reply: reply{output: 1, length: -1}}}, id: "chatcmpl-test"}
+	c := &chunker{server: s, w: discard{}, order: &order{Call: Call{api: engine.Chat, input: 1, reply: reply{output: 1, length: -1}}}, id: "chatcmpl-test"}
 	c.begin()
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {

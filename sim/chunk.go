@@ -2,10 +2,16 @@ package sim
 
 import (
 	"cmp"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tokgate/tokgate/engine"
 )
 
 // chunker writes an answer in vLLM's wire format. In a chat, the first chunk has only the role. A
@@ -20,6 +26,7 @@ type chunker struct {
 	created int64
 	served  Served
 	parts   parts // of the answer, from the core
+	blocks
 
 	flush  func() error
 	head   []byte // the beginning of every chunk: id, object, created and model
@@ -36,7 +43,7 @@ func (c *chunker) begin() {
 	h.Set("Cache-Control", "no-cache")
 	c.flush = http.NewResponseController(c.w).Flush
 	object := "text_completion"
-	if c.order.chat {
+	if c.order.api == engine.Chat {
 		object = "chat.completion.chunk"
 	}
 	c.head = c.identity(nil, object)
@@ -54,11 +61,22 @@ func (c *chunker) identity(b []byte, object string) []byte {
 	b = append(b, `","created":`...)
 	b = strconv.AppendInt(b, c.created, 10)
 	b = append(b, `,"model":`...)
-	return appendQuoted(b, cmp.Or(c.fx.of("hostile-model").Text, c.server.model))
+	return appendQuoted(b, c.named())
 }
+
+// named returns the name of the model in answers.
+func (c *chunker) named() string { return cmp.Or(c.fx.of("hostile-model").Text, c.server.model) }
 
 func (c *chunker) chunk(p *part) {
 	c.usage = p.used
+	switch c.order.api {
+	case engine.Responses:
+		c.responses(p)
+		return
+	case engine.Messages:
+		c.messages(p)
+		return
+	}
 	switch p.kind {
 	case chunkRole:
 		c.start()
@@ -106,7 +124,7 @@ func (c *chunker) tokens(from, to int) {
 	}
 	c.buf = append(c.buf, `,"choices":[{"index":0,`...)
 	switch {
-	case !c.order.chat:
+	case c.order.api == engine.Completions:
 		c.buf = append(c.buf, `"text":`...)
 		c.text(from, to)
 		c.buf = append(c.buf, `,"logprobs":null,"finish_reason":null,"stop_reason":null}]`...)
@@ -132,6 +150,11 @@ func (c *chunker) tokens(from, to int) {
 		c.buf = append(c.buf, `},"logprobs":null,"finish_reason":null}]`...)
 	}
 	c.running()
+	c.sending(to)
+}
+
+// sending sends a chunk with tokens, of which the answer then has a number.
+func (c *chunker) sending(to int) {
 	now := time.Now()
 	if c.server.options.OnEmit != nil {
 		c.server.options.OnEmit(c.id, c.chunks, now)
@@ -151,7 +174,7 @@ func (c *chunker) text(from, to int) {
 }
 
 func (c *chunker) last(finish string) {
-	if c.order.chat {
+	if c.order.api == engine.Chat {
 		c.buf = append(c.buf, `,"choices":[{"index":0,"delta":{"content":""},"logprobs":null,"finish_reason":`...)
 	} else {
 		c.buf = append(c.buf, `,"choices":[{"index":0,"text":"","logprobs":null,"finish_reason":`...)
@@ -208,6 +231,10 @@ func (c *chunker) open() {
 		c.newline()
 		c.newline()
 	}
+	if c.kind != "" {
+		c.buf = append(append(c.buf, "event: "...), c.kind...)
+		c.newline()
+	}
 	c.buf = append(c.buf, "data:"...)
 	if !c.fx.is("no-space") {
 		c.buf = append(c.buf, ' ')
@@ -239,7 +266,7 @@ func (c *chunker) write(b []byte) {
 
 func (c *chunker) object() {
 	c.usage.Output = c.order.reply.reportedTokens(c.order.reply.output)
-	if c.order.chat {
+	if c.order.api == engine.Chat {
 		c.buf = c.identity(c.buf[:0], "chat.completion")
 		c.buf = append(c.buf, `,"choices":[{"index":0,"message":{"role":"assistant","content":`...)
 		c.text(0, c.order.reply.output)
@@ -277,4 +304,43 @@ func (u Usage) append(b []byte) []byte {
 	b = append(b, `,"prompt_tokens_details":{"cached_tokens":`...)
 	b = strconv.AppendInt(b, int64(u.Cached), 10)
 	return append(b, "}}"...)
+}
+
+// embeddings writes the answer to a request for embeddings.
+func (c *chunker) embeddings(call *Call) {
+	c.server.mu.Lock()
+	vectors := c.server.core.vectors(call)
+	c.server.mu.Unlock()
+	c.buf = append(c.buf[:0], `{"object":"list","model":`...)
+	c.buf = append(appendQuoted(c.buf, c.named()), `,"data":[`...)
+	for i, v := range vectors {
+		if i > 0 {
+			c.buf = append(c.buf, ',')
+		}
+		c.buf = append(c.buf, `{"object":"embedding","index":`...)
+		c.buf = append(strconv.AppendInt(c.buf, int64(i), 10), `,"embedding":`...)
+		c.buf = append(c.vector(v), '}')
+	}
+	c.buf = append(c.buf, ']')
+	if !c.fx.is("no-usage") {
+		c.usage = Usage{Input: call.input, Cached: call.cached}
+		c.buf = append(c.buf, `,"usage":`...)
+		c.buf = c.usage.append(c.buf)
+	}
+	c.buf = append(c.buf, '}')
+	c.w.Header().Set("Content-Type", "application/json")
+	c.w.Write(c.buf)
+}
+
+// vector appends an embedding in the form that the request asks for.
+func (c *chunker) vector(v []float32) []byte {
+	if c.order.EncodingFormat == "base64" {
+		raw := make([]byte, 0, 4*len(v))
+		for _, x := range v {
+			raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(x))
+		}
+		return append(base64.StdEncoding.AppendEncode(append(c.buf, '"'), raw), '"')
+	}
+	text, _ := json.Marshal(v) // finite numbers
+	return append(c.buf, text...)
 }

@@ -148,6 +148,7 @@ var faults = []Fault{
 	{Name: "endless", Doc: "continues a natural answer until the context is full, and ignores the limit"},
 	{Name: "half-context", Doc: "reads only the first half of a prompt, and its question, so it misses facts that a built-in task puts later"},
 	{Name: "swap-tokens", Doc: "replaces one in tokens (100) tokens of a natural answer by a random one", tokens: 100},
+	{Name: "noisy-vectors", Doc: "adds noise to each component of an embedding, of `tokens` (5) per cent of a typical component", tokens: 5},
 	{Name: "wrong-word", Doc: "replaces one token of a natural answer by a random one"},
 	{Name: "bad-sampler", Doc: "draws the tokens of a natural answer without regard to the prompt, except at temperature 0"},
 	{Name: "replay", Doc: "caches whole answers, and sends one at once when a prompt comes again"},

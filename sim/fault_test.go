@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	openai "github.com/sashabaranov/go-openai"
 
 	"github.com/tokgate/tokgate/answers"
 	"github.com/tokgate/tokgate/internal/must"
@@ -343,6 +345,13 @@ var faultTests = []struct {
 			t.Errorf("%d of %d tokens are others", other, n)
 		}
 	}},
+	{"noisy-vectors:tokens=10", func(t *testing.T, w *world) {
+		const ask = `{"input":["Hello there"],"encoding_format":"base64"}`
+		a, b := embeddings(t, w.must("/v1/embeddings", ask))[0], embeddings(t, newWorld(t, Options{}).must("/v1/embeddings", ask))[0]
+		// Noise of a tenth of a component makes the angle's tangent a tenth: 1 − 1/√1.01 = 0.005.
+		got := 1 - cosine(a, b)
+		must.Hold(t, 0.003 < got && got < 0.007, "the vectors are %.4f apart", got)
+	}},
 	{"wrong-word", func(t *testing.T, w *world) {
 		said, plain := naturally(w), faultless(t)
 		other := 0
@@ -390,6 +399,41 @@ func naturally(w *world) natural {
 }
 
 func faultless(t *testing.T) natural { return naturally(newWorld(t, Options{})) }
+
+// embeddings reads embeddings in base64.
+func embeddings(t *testing.T, text string) [][]float32 {
+	var coded openai.EmbeddingResponseBase64
+	must.Do(t, json.Unmarshal([]byte(text), &coded))
+	var out [][]float32
+	for _, d := range must.Get(coded.ToEmbeddingResponse())(t).Data {
+		out = append(out, d.Embedding)
+	}
+	return out
+}
+
+func cosine(a, b []float32) float64 {
+	var x, y, dot float64
+	for i := range a {
+		x, y, dot = x+float64(a[i])*float64(a[i]), y+float64(b[i])*float64(b[i]), dot+float64(a[i])*float64(b[i])
+	}
+	return dot / math.Sqrt(x*y)
+}
+
+// The same input has the same embedding but for what real engines differ by, in any company. Another
+// input or another model has another.
+func TestEmbeddings(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ask := func(o Options, inputs string) [][]float32 {
+			return embeddings(t, newWorld(t, o).must("/v1/embeddings", `{"input":`+inputs+`,"encoding_format":"base64"}`))
+		}
+		alone, two, other := ask(Options{}, `"a cat"`), ask(Options{Seed: 9}, `["a dog","a cat"]`), ask(Options{Model: "other"}, `"a cat"`)
+		must.Hold(t, len(alone) == 1 && len(two) == 2 && len(alone[0]) == vectorSize, "%d and %d embeddings", len(alone), len(two))
+		same, dog, model := 1-cosine(alone[0], two[1]), cosine(alone[0], two[0]), cosine(alone[0], other[0])
+		must.Hold(t, 0 < same && same < 5e-6, "the same input is %v apart", same)
+		// The cosine of two random vectors of n components is about normal, with σ = 1/√n.
+		must.Hold(t, math.Abs(dog) < 5/math.Sqrt(vectorSize) && math.Abs(model) < 5/math.Sqrt(vectorSize), "%v, %v", dog, model)
+	})
+}
 
 func TestFaults(t *testing.T) {
 	tested := make(map[string]bool)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tokgate/tokgate/answers"
+	"github.com/tokgate/tokgate/engine"
 )
 
 type badRequest struct {
@@ -23,7 +24,7 @@ func refuse(param, format string, args ...any) error {
 }
 
 type wanted struct {
-	chat      bool
+	api       engine.API
 	input     int    // prompt tokens
 	max       int    // largest number of tokens in the answer
 	param     string // name of the parameter that set the length; "" if none did
@@ -67,7 +68,7 @@ func (p *Profile) reply(want wanted, hash rng, fx effect) (reply, error) {
 			p.MaxModelLen, want.input)
 	}
 	limit := room
-	if !want.chat {
+	if want.api == engine.Completions {
 		limit = min(room, 16) // default limit of the completions API
 	}
 	if want.param != "" {
@@ -103,7 +104,7 @@ func (p *Profile) reply(want wanted, hash rng, fx effect) (reply, error) {
 	if n := fx.of("early-stop").Tokens; n > 0 && n < r.output {
 		r.output, r.finish = n, "stop"
 	}
-	if fx.is("tool-call") && want.chat {
+	if fx.is("tool-call") && want.api.Chats() {
 		r.finish = "tool_calls"
 	}
 	return r, nil

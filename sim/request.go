@@ -8,8 +8,10 @@ import (
 	"io"
 	"net/http"
 	"reflect"
+	"strings"
 
 	"github.com/tokgate/tokgate/answers"
+	"github.com/tokgate/tokgate/engine"
 )
 
 // maxBody is the largest size of a request's body, in bytes. A million token ids need about 6 MB.
@@ -35,6 +37,12 @@ type body struct {
 	Tools          any `json:"tools"`
 	// PromptLogprobs asks for the log-probability of each prompt token, as vLLM's field does.
 	PromptLogprobs *int `json:"prompt_logprobs"`
+
+	Input           json.RawMessage `json:"input"` // of Responses and embeddings
+	MaxOutputTokens *int            `json:"max_output_tokens"`
+	System          textContent     `json:"system"` // of Messages
+	StopSequences   oneOrMany       `json:"stop_sequences"`
+	EncodingFormat  string          `json:"encoding_format"`
 }
 
 // openAI lists the fields of OpenAI's API that the type body does not have. A strict server accepts
@@ -78,7 +86,7 @@ func (t *textContent) UnmarshalJSON(src []byte) error {
 		return err
 	}
 	for _, p := range parts {
-		if p.Type != "text" || p.Text == nil {
+		if !strings.HasSuffix(p.Type, "text") || p.Text == nil {
 			return fmt.Errorf("content part of type %q is not supported, only text is", p.Type)
 		}
 		*t += textContent(*p.Text)
@@ -122,8 +130,8 @@ type order struct {
 	scored []int // token ids of the prompt if the request asks for their log-probabilities; else nil
 }
 
-func (s *Server) read(w http.ResponseWriter, r *http.Request, chat bool, fx effect) (*order, error) {
-	o := &order{Call: Call{chat: chat, fx: fx}}
+func (s *Server) read(w http.ResponseWriter, r *http.Request, api engine.API, fx effect) (*order, error) {
+	o := &order{Call: Call{api: api, fx: fx}}
 	src, err := readJSON(w, r, &o.body)
 	if err != nil {
 		return nil, err
@@ -136,7 +144,13 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, chat bool, fx effe
 	if err := o.refused(s.model); err != nil {
 		return nil, err
 	}
-	ids, err := o.promptIDs(chat)
+	if api.Embeds() {
+		return o, s.readInputs(o)
+	}
+	if err := o.adopt(); err != nil {
+		return nil, err
+	}
+	ids, err := o.promptIDs()
 	if err != nil {
 		return nil, err
 	}
@@ -177,15 +191,15 @@ func (o *order) refused(model string) error {
 	return nil
 }
 
-func (o *order) promptIDs(chat bool) ([]int, error) {
-	if chat {
+func (o *order) promptIDs() ([]int, error) {
+	if o.api.Chats() {
 		return chatTokens(o.Messages, true)
 	}
 	return promptTokens(o.Prompt)
 }
 
 func (s *Server) wants(o *order, ids []int) wanted {
-	want := wanted{chat: o.chat, input: o.input, min: o.MinTokens, ignoreEOS: o.IgnoreEOS, stop: o.Stop}
+	want := wanted{api: o.api, input: o.input, min: o.MinTokens, ignoreEOS: o.IgnoreEOS, stop: o.Stop}
 	if !o.IgnoreEOS {
 		want.model, want.key = s.model, keyOf(ids)
 	}
@@ -270,4 +284,57 @@ func promptTokens(raw json.RawMessage) ([]int, error) {
 		}
 	}
 	return ids, nil
+}
+
+// readInputs reads the inputs of a request for embeddings: one text or a list of texts.
+func (s *Server) readInputs(o *order) error {
+	var one string
+	var several []string
+	switch {
+	case json.Unmarshal(o.Input, &one) == nil:
+		several = []string{one}
+	case json.Unmarshal(o.Input, &several) != nil:
+		return refuse("input", "input must be a text or a list of texts")
+	}
+	for _, text := range several {
+		ids := Tokenize(nil, text)
+		if t := o.fx.of("truncate-prompt").Tokens; t > 0 && len(ids) > t {
+			ids = ids[:t]
+		}
+		o.keys = append(o.keys, keyOf(ids))
+		o.input += len(ids)
+	}
+	return s.profile.embeddable(&o.Call)
+}
+
+// adopt turns a request of Responses or Messages into one of a chat. As vLLM does, it ignores
+// ignore_eos and min_tokens in a request of Messages, and min_tokens in one of Responses.
+func (o *order) adopt() error {
+	switch o.api {
+	case engine.Responses:
+		var text textContent
+		if len(o.Input) == 0 {
+			return refuse("input", "input is required")
+		}
+		if json.Unmarshal(o.Input, &text) == nil && o.Input[0] == '"' {
+			o.Messages = []wireMessage{{"user", text}}
+		} else if err := json.Unmarshal(o.Input, &o.Messages); err != nil {
+			return refuse("input", "input must be a text or a list of messages: %v", err)
+		}
+		o.MaxTokens, o.MinTokens = o.MaxOutputTokens, 0
+	case engine.Messages:
+		if o.MaxTokens == nil {
+			return refuse("max_tokens", "max_tokens is required")
+		}
+		if o.System != "" {
+			o.Messages = append([]wireMessage{{"system", o.System}}, o.Messages...)
+		}
+		o.Stop, o.MinTokens, o.IgnoreEOS = o.StopSequences, 0, false
+	default:
+		return nil
+	}
+	if !o.Stream {
+		return refuse("stream", "this server only streams the answers of this API")
+	}
+	return nil
 }

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/plan/suggest"
 )
 
@@ -21,7 +23,7 @@ type Script []Rule
 // limit.
 type Rule struct {
 	Fault string  `json:"fault"`           // a name of Faults
-	Path  string  `json:"path,omitempty"`  // exact URL path; "" means the paths of both completion endpoints
+	Path  string  `json:"path,omitempty"`  // exact URL path; "" means the paths of all APIs
 	From  int     `json:"from,omitempty"`  // first request
 	To    int     `json:"to,omitempty"`    // first request after the range; 0: no end
 	Every int     `json:"every,omitempty"` // n: only every n-th request from From on; 0: all
@@ -165,18 +167,20 @@ func (d *director) loading() time.Duration {
 	return most
 }
 
-// A rule that sets no path applies to both of these paths.
-const (
-	pathChat        = "/v1/chat/completions"
-	pathCompletions = "/v1/completions"
-)
+// root is the path below which the APIs are.
+const root = "/v1"
+
+// isAPI reports whether the path is that of an API. A rule that sets no path applies to all of them.
+func isAPI(path string) bool {
+	return slices.ContainsFunc(engine.APIs, func(api string) bool { return root+engine.API(api).Path() == path })
+}
 
 func (d *director) next(path string) (fx effect) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for i := range d.rules {
 		r := &d.rules[i]
-		if r.Path != path && (r.Path != "" || path != pathChat && path != pathCompletions) {
+		if r.Path != path && (r.Path != "" || !isAPI(path)) {
 			continue
 		}
 		n := d.seen[i]

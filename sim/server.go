@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/tokgate/tokgate/engine"
 )
 
 // Server is an OpenAI-compatible server: a Virtual in real time, over HTTP. It is an http.Handler,
@@ -57,8 +59,10 @@ func New(o Options) (*Server, error) {
 		closing: make(map[net.Conn]bool),
 	}
 	s.mux = http.NewServeMux()
-	s.mux.HandleFunc("POST "+pathChat, s.serveChat)
-	s.mux.HandleFunc("POST "+pathCompletions, s.serveCompletions)
+	for _, name := range engine.APIs {
+		api := engine.API(name)
+		s.mux.HandleFunc("POST "+root+api.Path(), func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, api) })
+	}
 	s.mux.HandleFunc("GET /v1/models", s.serveModels)
 	s.mux.HandleFunc("GET /health", s.serveHealth)
 	s.mux.HandleFunc("GET /ping", s.serveHealth)

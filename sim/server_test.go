@@ -24,6 +24,11 @@ import (
 	"github.com/tokgate/tokgate/internal/studies/memnet"
 )
 
+const (
+	pathChat        = "/v1/chat/completions"
+	pathCompletions = "/v1/completions"
+)
+
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 // world is a server on an in-memory network, with a client. It runs in a synctest bubble, where
@@ -122,6 +127,9 @@ func TestStreamsAreGolden(t *testing.T) {
 		{"continuous-usage.sse", pathCompletions, strings.Replace(text5, `"include_usage":true`, `"include_usage":true,"continuous_usage_stats":true`, 1), nil},
 		{"chat.json", pathChat, `{"messages":[{"role":"user","content":[{"type":"text","text":"Hello"},{"type":"text","text":" there"}]}],"max_tokens":5,"ignore_eos":true}`, nil},
 		{"completions.json", pathCompletions, `{"prompt":[72,101],"ignore_eos":true}`, nil},
+		{"responses.sse", "/v1/responses", `{"input":"Hello there","max_output_tokens":5,"ignore_eos":true,"stream":true}`, nil},
+		{"messages.sse", "/v1/messages", `{"system":"Be brief.","messages":[{"role":"user","content":"Hello there"}],"max_tokens":5,"stream":true}`, nil},
+		{"embeddings.json", "/v1/embeddings", `{"input":["Hello","there"],"encoding_format":"base64"}`, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/internal/must"
 )
 
@@ -86,18 +87,24 @@ func FuzzRequest(f *testing.F) {
 	f.Add(text5)
 	f.Add(`{"prompt":[[1,2]],"stop":["a","b"],"max_tokens":3}`)
 	f.Add(`{"messages":[{"role":"user","content":[{"type":"text","text":"x"}]}],"stop":"hen"}`)
+	f.Add(`{"input":["a",""],"encoding_format":"base64"}`)
+	f.Add(`{"input":[{"role":"user","content":[{"type":"input_text","text":"x"}]}],"stream":true,"max_output_tokens":3}`)
+	f.Add(`{"system":"s","messages":[{"role":"user","content":"x"}],"max_tokens":3,"stream":true,"stop_sequences":["a"]}`)
 	f.Add(`{"prompt":null,"messages":null,"tokens":[1,-1]}`)
 	s := must.Get(New(Options{Profile: plain()}))(f)
 	strict := effect{{Fault: "reject-unknown"}}
 	f.Fuzz(func(t *testing.T, src string) {
-		for _, chat := range []bool{true, false} {
+		for _, name := range engine.APIs {
 			r := httptest.NewRequest(http.MethodPost, pathChat, strings.NewReader(src))
-			o, err := s.read(httptest.NewRecorder(), r, chat, strict[:len(src)%2])
+			o, err := s.read(httptest.NewRecorder(), r, engine.API(name), strict[:len(src)%2])
 			if err != nil {
 				answerError(httptest.NewRecorder(), err)
 				continue
 			}
-			if o.input < 1 || o.reply.output < 1 || o.input+o.reply.output > s.profile.MaxModelLen || o.reply.length > o.reply.text.size(o.reply.output) {
+			if n := max(len(o.keys), 1); o.input < n || (o.input+n-1)/n+o.reply.output > s.profile.MaxModelLen {
+				t.Errorf("%q: %d tokens of %d inputs", src, o.input, n)
+			}
+			if o.keys == nil && (o.input < 1 || o.reply.output < 1 || o.input+o.reply.output > s.profile.MaxModelLen || o.reply.length > o.reply.text.size(o.reply.output)) {
 				t.Errorf("%q: %d + %d tokens, length %d", src, o.input, o.reply.output, o.reply.length)
 			}
 		}

@@ -43,7 +43,7 @@ type Virtual struct {
 // Ask is a request for a completion. The answer is streamed, with usage in every chunk.
 type Ask struct {
 	Model   string // "" means any model
-	Chat    bool
+	API     API
 	Input   int // prompt tokens, at least 1
 	Output  int // tokens of the answer; if Natural is set, the maximum; 0: as many as fit
 	Natural bool
@@ -52,11 +52,13 @@ type Ask struct {
 	// Key stands for the text of the prompt. Key and the server's seed determine a natural answer:
 	// its text and its length.
 	Key uint64
+	// Keys are the keys of all inputs of a request for embeddings. Together they have Input tokens.
+	Keys []uint64
 	// Parts are the consecutive sections of the prompt, if it may begin like other prompts.
 	// Together they have Input tokens. If Parts is nil, the beginning is unique, and the prefix
 	// cache does not store the prompt.
 	Parts []metric.Piece
-	// Spoken asks for the text of the answer in every chunk. Fields holds the other fields of the
+	// Spoken asks for the text of the answer in every chunk, or for the embeddings. Fields holds the other fields of the
 	// request's body. A natural answer obeys the fields response_format and tools.
 	Spoken bool
 	Fields map[string]any
@@ -75,6 +77,8 @@ type Chunk struct {
 	Usage     *Usage // token counts; nil if the chunk has none
 	Err       string // message of an error event
 	Done      bool   // the [DONE] mark
+	Inputs    int    // number of embeddings
+	Vectors   [][]float32
 
 	kind     chunkKind
 	from, to int // tokens of the answer in this chunk
@@ -85,6 +89,7 @@ type chunkKind int
 const (
 	chunkTokens chunkKind = iota
 	chunkRole             // the first chunk of a chat
+	chunkCall             // the name of a tool that is called
 	chunkEmpty            // a delta without content before the finish
 	chunkFinish
 	chunkUsage
@@ -117,7 +122,10 @@ type Listener interface {
 
 // Call is a request in flight.
 type Call struct {
-	chat   bool
+	api    API
+	keys   []uint64        // of the inputs of a request for embeddings; nil for any other
+	left   int             // jobs of the engine that have not finished, if there are several
+	more   []uint64        // ids of the jobs besides id
 	spoken bool            // the chunks carry text
 	whole  bool            // the answer is one object, not a stream
 	prefix func() []uint64 // hashes of the prompt with its answer, for the prefix cache; nil if it is not cached
@@ -210,16 +218,12 @@ func (v *Virtual) Logprobs(a Ask, said string) []float64 {
 // Send delivers a request to the server. An immediate answer, such as an error, reaches the
 // listener before Send returns.
 func (v *Virtual) Send(at time.Duration, a Ask, to Listener) *Call {
-	c := &Call{chat: a.Chat, spoken: a.Spoken, to: to, input: a.Input}
+	c := &Call{api: a.API, spoken: a.Spoken, to: to, input: a.Input}
 	if v.dead {
 		v.end(c, at, Refused, "connection refused")
 		return c
 	}
-	path := pathCompletions
-	if a.Chat {
-		path = pathChat
-	}
-	c.fx = v.faults.next(path)
+	c.fx = v.faults.next(root + a.API.Path())
 	switch status, message := c.fx.status(); {
 	case c.fx.is("die"):
 		v.die(at)
@@ -247,7 +251,8 @@ func (v *Virtual) Send(at time.Duration, a Ask, to Listener) *Call {
 
 func (v *Virtual) read(c *Call, a *Ask) error {
 	fx := c.fx
-	if fx.is("reject-unknown") && !a.Natural {
+	forced := !a.Natural && a.API != messagesAPI && !a.API.Embeds() // as on vLLM
+	if fx.is("reject-unknown") && forced {
 		return &badRequest{http.StatusUnprocessableEntity, "ignore_eos", `Extra inputs are not permitted: "ignore_eos"`}
 	}
 	if a.Model != "" && a.Model != v.model {
@@ -256,7 +261,7 @@ func (v *Virtual) read(c *Call, a *Ask) error {
 	if n := fx.of("truncate-prompt").Tokens; n > 0 {
 		c.input = min(c.input, n)
 	}
-	want := wanted{chat: a.Chat, input: c.input, ignoreEOS: !a.Natural, stop: a.Stop}
+	want := wanted{api: a.API, input: c.input, ignoreEOS: forced, stop: a.Stop}
 	want.text, want.greedy, want.model, want.key = a.Text, a.Greedy, v.model, a.Key
 	if a.Greedy {
 		v.drawn++
@@ -267,12 +272,16 @@ func (v *Virtual) read(c *Call, a *Ask) error {
 	}
 	if a.Output > 0 {
 		want.max, want.param = a.Output, "max_tokens"
-		if a.Chat {
+		if a.API == chatAPI {
 			want.param = "max_completion_tokens"
 		}
 	}
-	if !a.Natural {
+	if forced {
 		want.min = a.Output
+	}
+	if a.API.Embeds() {
+		c.whole, c.keys = true, a.Keys
+		return v.profile.embeddable(c)
 	}
 	hash := rng(v.seed)
 	hash = rng(hash.next() ^ a.Key)
@@ -351,6 +360,10 @@ func (v *Virtual) submit(c *Call) {
 		c.stored.finish = "stop" // the engine knows no tool calls, and reports "stop" in its metrics
 	}
 	job := Job{ID: c.id, Input: c.input, Output: c.reply.output}
+	if c.keys != nil {
+		v.submitInputs(c)
+		return
+	}
 	if c.prefix != nil {
 		job.Prefix = c.prefix()
 	}
@@ -397,10 +410,17 @@ func (v *Virtual) drop(c *Call) {
 }
 
 func (v *Virtual) release(c *Call) {
-	if int(c.id) < len(v.calls) && v.calls[c.id] == c {
-		v.calls[c.id] = nil
-		v.left = append(v.left, c.id)
-		if v.engine.Cancel(c.id) && v.metrics != nil {
+	v.releaseJob(c, c.id)
+	for _, id := range c.more {
+		v.releaseJob(c, id)
+	}
+}
+
+func (v *Virtual) releaseJob(c *Call, id uint64) {
+	if int(id) < len(v.calls) && v.calls[id] == c {
+		v.calls[id] = nil
+		v.left = append(v.left, id)
+		if v.engine.Cancel(id) && v.metrics != nil {
 			v.metrics.finished["abort"]++
 		}
 	}

@@ -13,7 +13,9 @@ func (v *Virtual) emission(c *Call, e *Emission) {
 	}
 	if c.whole {
 		if e.Last {
-			v.object(c, at)
+			if c.left--; c.left <= 0 {
+				v.object(c, at)
+			}
 		}
 		return
 	}
@@ -43,10 +45,15 @@ func (v *Virtual) head(c *Call, at time.Duration) {
 
 // role sends the first chunk of a chat. Later calls send nothing.
 func (v *Virtual) role(c *Call, at time.Duration) {
-	if !c.roled && c.chat {
+	if !c.roled && c.api.Chats() {
 		c.roled = true
 		v.head(c, at)
-		v.send(c, at, Chunk{kind: chunkRole, Usage: v.running(c)})
+		begin := Chunk{kind: chunkRole, Usage: v.running(c)}
+		if c.api == messagesAPI { // its answers begin with the number of input tokens
+			v.usage = Usage{Input: c.input, Cached: -1}
+			begin.Usage = &v.usage
+		}
+		v.send(c, at, begin)
 	}
 }
 
@@ -54,7 +61,7 @@ func (v *Virtual) role(c *Call, at time.Duration) {
 // the reasoning ends among them.
 func (v *Virtual) tokens(c *Call, at time.Duration, to int) {
 	reasoning := 0
-	if c.chat {
+	if c.api.Chats() {
 		reasoning = c.fx.reasons().Tokens
 	}
 	if c.sent < reasoning && reasoning < to {
@@ -63,14 +70,19 @@ func (v *Virtual) tokens(c *Call, at time.Duration, to int) {
 	from := c.sent
 	c.sent = to
 	tool := ""
-	if c.chat {
+	if c.api.Chats() {
 		tool = c.reply.calls(c.fx)
+	}
+	if tool != "" && from == 0 && (c.api == responsesAPI || c.api == messagesAPI) {
+		v.send(c, at, Chunk{kind: chunkCall, ToolCall: true, Tool: tool}) // the name has an event of its own
+		tool = ""
 	}
 	chunk := &v.chunk // reuse the chunk, because a simulation makes very many
 	*chunk = Chunk{}
-	chunk.Content = tool == "" && from >= reasoning
-	chunk.Reasoning = tool == "" && from < reasoning
-	chunk.ToolCall = tool != ""
+	calls := c.api.Chats() && c.reply.calls(c.fx) != ""
+	chunk.Content = !calls && from >= reasoning
+	chunk.Reasoning = !calls && from < reasoning
+	chunk.ToolCall = calls
 	chunk.Usage, chunk.from, chunk.to = v.running(c), from, to
 	if c.spoken {
 		v.text = c.reply.appendText(v.text[:0], from, to, c.fx)
@@ -82,9 +94,9 @@ func (v *Virtual) tokens(c *Call, at time.Duration, to int) {
 }
 
 // running returns the usage so far, for a chunk before the last one. It returns nil if a fault
-// hides the usage.
+// hides the usage, or the API has none before the end.
 func (v *Virtual) running(c *Call) *Usage {
-	if c.fx.is("usage-null", "usage-zero", "no-usage") {
+	if c.api == responsesAPI || c.api == messagesAPI || c.fx.is("usage-null", "usage-zero", "no-usage") {
 		return nil
 	}
 	return v.used(c)
@@ -141,6 +153,8 @@ func (v *Virtual) object(c *Call, at time.Duration) {
 		c.silent = true
 	case fx.is("cut"):
 		v.end(c, at, Refused, "EOF")
+	case c.keys != nil:
+		v.embed(c, at)
 	default:
 		v.head(c, at)
 		v.end(c, at, NotStream, "one JSON object")

@@ -186,7 +186,7 @@ func (x *comparison) changes(m matched) {
 	for _, s := range shown {
 		row := Change{Metric: metric.MustLookup(s.name), Stat: s.stat, Shift: Shift{Points: s.name == "success"}, Limit: metric.None(""),
 			Outcome: verdict.Skipped}
-		if required[row.Name()] {
+		if m.untold(required, row) {
 			continue
 		}
 		m.measure(&row, x.alpha)
@@ -285,4 +285,10 @@ func (x *comparison) missingRows(w *plan.Workload, level, why string) []Change {
 		}
 	}
 	return out
+}
+
+// untold reports whether a change is not shown: it is required, and shown as that, or the API of the
+// workload does not have its metric.
+func (m matched) untold(required map[string]bool, of Change) bool {
+	return required[of.Name()] || !of.Metric.OfEmbeddings() && m.workload.API.Embeds()
 }

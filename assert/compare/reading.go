@@ -22,6 +22,24 @@ var usualOfPairs = append([]plan.Change{
 	{Metric: metric.MustLookup("answer_nll"), Stat: metric.Stat{Kind: metric.Mean}, Limit: 0.05, Points: true, Text: "mean +0.05"},
 }, usualOfAnswers...)
 
+// usualOfVectors is likewise for embeddings. Noise of 3 % of a component is below it.
+var usualOfVectors = []plan.Change{
+	{Metric: metric.MustLookup("cosine_distance"), Stat: metric.Stat{Kind: metric.Mean}, Limit: 0.0005, Points: true, Text: "mean +0.0005"},
+}
+
+// usualPairs returns the default limits on answers to the same prompts of the compared workloads.
+func (x *comparison) usualPairs() []plan.Change {
+	var out []plan.Change
+	work := x.Block.Workloads(x.Plan)
+	if len(work) == 0 || slices.ContainsFunc(work, func(w *plan.Workload) bool { return !w.API.Embeds() }) {
+		out = append(out, usualOfPairs...)
+	}
+	if slices.ContainsFunc(work, func(w *plan.Workload) bool { return w.API.Embeds() }) {
+		out = append(out, usualOfVectors...)
+	}
+	return out
+}
+
 // readings returns the claims on scored answers: those in the plan, and the defaults of the answers
 // block. It returns nil if the comparison has no answers block.
 func (x *comparison) readings() []claimed {
@@ -37,7 +55,7 @@ func (x *comparison) readings() []claimed {
 		}
 	}
 	x.reading = &plan.Claim{Severity: plan.SeverityError, Range: x.Block.Answers.Range}
-	for _, ch := range usualOfPairs {
+	for _, ch := range x.usualPairs() {
 		ch.Range = x.Block.Answers.Range
 		if !slices.ContainsFunc(out, func(c claimed) bool { return c.change.Metric.Name == ch.Metric.Name }) {
 			x.reading.Changes = append(x.reading.Changes, &ch)
@@ -85,7 +103,7 @@ func (x *comparison) read() {
 		c.index = len(x.out.Changes)
 		x.claims, x.out.Changes = append(x.claims, c), append(x.out.Changes, row)
 	}
-	if r == nil {
+	if r == nil || r.Due == 0 {
 		return
 	}
 	for _, shown := range []func(*metric.PairedAnswers) (Change, bool){x.agreement, x.gap} {
@@ -102,7 +120,11 @@ func (x *comparison) read() {
 // answered returns the paired answers without the pairs in which a request failed. A slow generator
 // can make a request fail, but it cannot change the text of an answer.
 func answered(r *metric.PairedAnswers) *metric.PairedAnswers {
+	if r == nil {
+		return nil
+	}
 	out := *r
+	out.Embedded = answered(r.Embedded)
 	out.Pairs = slices.DeleteFunc(slices.Clone(r.Pairs), func(p metric.AnswerPair) bool {
 		return slices.ContainsFunc([]*metric.PairedAnswer{p.Control, p.Candidate, p.Again},
 			func(a *metric.PairedAnswer) bool { return a != nil && a.Failure != "" })
@@ -113,15 +135,23 @@ func answered(r *metric.PairedAnswers) *metric.PairedAnswers {
 func (x *comparison) answersRow(ch *plan.Change) Change {
 	var names []string
 	for _, w := range x.Block.Workloads(x.Plan) {
-		names = append(names, w.Address())
+		if w.API.Embeds() == ofVectors(ch.Metric) {
+			names = append(names, w.Address())
+		}
 	}
 	return Change{Workload: strings.Join(names, ", "), Level: answersLevel, OfAnswers: true, Metric: ch.Metric, Stat: ch.Stat,
 		Shift: Shift{Points: ch.Points, Confidence: 1 - x.whole}, Limit: metric.None("")}
 }
 
+// ofVectors reports whether the metric compares embeddings, and not texts.
+func ofVectors(def metric.Def) bool { return def.Paired && def.OfEmbeddings() }
+
 // readOne judges one claim on scored answers. The claim does not pass if answers or scores are
 // missing.
 func (x *comparison) readOne(row *Change, r *metric.PairedAnswers, c claimed) {
+	if r != nil && ofVectors(row.Metric) {
+		r = r.Embedded
+	}
 	if r == nil {
 		row.lack("the record holds no answers that the control has scored")
 		return
@@ -129,6 +159,10 @@ func (x *comparison) readOne(row *Change, r *metric.PairedAnswers, c claimed) {
 	switch name := row.Metric.Name; {
 	case name == "odd_answers":
 		row.count(r, x.whole)
+	case name == "cosine_distance":
+		row.distance(r)
+		row.estimate(x.whole)
+		row.require(c.change, c.claim, x.Block.Policy, x.whole)
 	case name == "answer_nll" && r.Unscored != "" && x.mute():
 		row.inapplicable("the control does not report how likely an answer is: " + verdict.OneLine(r.Unscored))
 		return
@@ -145,10 +179,16 @@ func (x *comparison) readOne(row *Change, r *metric.PairedAnswers, c claimed) {
 	if row.Metric.Paired && r.Unscored != "" && !x.mute() {
 		why = "the control does not report how likely an answer is: " + verdict.OneLine(r.Unscored)
 	}
+	if why == "" && ofVectors(row.Metric) && slices.ContainsFunc(r.Pairs, unmeasured) {
+		why = "the control sent no embeddings for some inputs, so there is nothing to compare with"
+	}
 	if why != "" && row.Outcome != verdict.Fail {
 		row.lack(why)
 	}
 }
+
+// unmeasured reports whether nothing says how far the candidate's embeddings are from the control's.
+func unmeasured(p metric.AnswerPair) bool { return p.Candidate != nil && p.Candidate.Distance == nil }
 
 // mute reports whether the control may lack scores without an error. It may if no plan requires
 // scores, or if the plan's author was told before the run.
@@ -173,7 +213,7 @@ func lacking(r *metric.PairedAnswers, def metric.Def) string {
 			again++
 		}
 		for _, a := range []*metric.PairedAnswer{p.Control, p.Candidate, p.Again} {
-			if a != nil && a.Scored == 0 && a.Readable() {
+			if a != nil && a.Scored == 0 && a.Distance == nil && a.Readable() {
 				unread++
 			}
 		}
@@ -232,14 +272,34 @@ func (c *Change) loss(r *metric.PairedAnswers) {
 	if c.delta.unpaired = len(own) >= metric.LeastRounds; !c.delta.unpaired {
 		c.delta = delta{units: c.delta.candidate}
 	}
-	mean := func(xs []float64) metric.Value {
-		if len(xs) == 0 {
-			return metric.None("no answer was scored")
+	c.Control, c.Candidate = meanOf(first), meanOf(theirs)
+}
+
+// distance computes the change of cosine_distance: how much farther the candidate's embeddings are from
+// the control's first ones than the control's second ones are.
+func (c *Change) distance(r *metric.PairedAnswers) {
+	for i := range r.Pairs {
+		p := &r.Pairs[i]
+		if p.Candidate != nil && p.Candidate.Distance != nil {
+			c.delta.candidate = append(c.delta.candidate, *p.Candidate.Distance)
 		}
-		v, _ := stat.Moments(xs)
-		return metric.Some(v)
+		if p.Again != nil && p.Again.Distance != nil {
+			c.delta.control = append(c.delta.control, *p.Again.Distance)
+		}
 	}
-	c.Control, c.Candidate = mean(first), mean(theirs)
+	c.Control, c.Candidate = meanOf(c.delta.control), meanOf(c.delta.candidate)
+	if c.delta.unpaired = len(c.delta.control) >= metric.LeastRounds; !c.delta.unpaired {
+		c.delta = delta{units: c.delta.candidate}
+	}
+}
+
+// meanOf returns the mean of the values of answers.
+func meanOf(xs []float64) metric.Value {
+	if len(xs) == 0 {
+		return metric.None("no answer was scored")
+	}
+	v, _ := stat.Moments(xs)
+	return metric.Some(v)
 }
 
 // sampleOf converts an answer to a sample, with the fields that the method form uses.

@@ -401,11 +401,21 @@ func (x *expansion) answers(c *plan.Compare) {
 	if prompts == 0 {
 		return
 	}
-	all, tokens := 2*prompts+again, 0
+	all, tokens, embedded := 2*prompts+again, 0, 0
 	for _, w := range c.Workloads(x.p) {
+		if w.API.Embeds() {
+			embedded = max(embedded, w.Prompt.Inputs, 1)
+		}
 		for _, part := range w.Whole() {
 			tokens = max(tokens, min(c.Answers.MaxTokens, part.Output.Max()))
 		}
+	}
+	if embedded > 0 {
+		x.para("  ", fmt.Sprintf("embeddings: those of up to %s requests are kept until the run ends, to compare their angles: %s for each 1,024 numbers of a vector",
+			grouped(all), metric.Format(metric.Bytes, float64(all*embedded*4*1024))))
+	}
+	if tokens == 0 {
+		return
 	}
 	text := fmt.Sprintf("answers: %s prompts on both servers, %s of them again on the control: %s answers of at most %s. The control then reads each of them, and the candidate a quarter of its own (prefill alone)",
 		grouped(prompts), grouped(again), grouped(all), count(tokens, "token"))

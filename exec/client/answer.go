@@ -3,10 +3,14 @@ package client
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 	"unicode/utf8"
+
+	openai "github.com/sashabaranov/go-openai"
 
 	"github.com/tokgate/tokgate/metric"
 )
@@ -21,6 +25,7 @@ import (
 //   - An answer is complete if it had a token and a finish_reason, and the stream then ended. Some
 //     servers never send [DONE]. An answer without a token is empty. An answer without a
 //     finish_reason is truncated.
+//   - Embeddings are complete when they are there. They have no chunk and no finish_reason.
 //   - An answer without usage can be complete. Its Sample.Usage is nil, and the verdicts decide
 //     what that means.
 //
@@ -145,7 +150,11 @@ func (a *Answer) Event(at time.Duration, e *Event) {
 		return
 	}
 	if e.Usage != nil && (e.Usage.Input > 0 || e.Usage.Output > 0) {
+		before := a.usage
 		a.usage = metric.Usage{Input: e.Usage.Input, Output: e.Usage.Output, Cached: e.Usage.Cached}
+		if e.Usage.Input == 0 { // Messages may report the input tokens only with the beginning of an answer
+			a.usage.Input, a.usage.Cached = before.Input, before.Cached
+		}
 		a.reasoned = min(e.Usage.Reasoning, e.Usage.Output)
 		s.Usage = &a.usage
 	}
@@ -158,7 +167,46 @@ func (a *Answer) Event(at time.Duration, e *Event) {
 	if e.Finish != "" {
 		s.Finish = e.Finish
 	}
-	a.closed = e.Done
+	if e.Vectors > 0 {
+		a.embedded(at, e)
+	}
+	a.closed = e.Done || e.Vectors > 0
+}
+
+// embedded records the embeddings, which come all at once.
+func (a *Answer) embedded(at time.Duration, e *Event) {
+	s := a.sample
+	s.First, s.FirstAnswer, s.Last, s.Vectors = at, at, at, e.Vectors
+	if !a.kept.on {
+		return
+	}
+	if a.kept.vectors = e.Embedded; e.Whole != nil {
+		var err error
+		if a.kept.vectors, err = vectorsOf(e.Whole); err != nil {
+			s.Failure = &metric.Failure{Kind: metric.FailProtocol, Message: bounded("an embedding cannot be read: " + err.Error())}
+		}
+	}
+}
+
+// vectorsOf returns the embeddings in an answer, in the order of the inputs.
+func vectorsOf(whole []byte) ([][]float32, error) {
+	var answer openai.EmbeddingResponse
+	if json.Unmarshal(whole, &answer) != nil {
+		var coded openai.EmbeddingResponseBase64
+		if err := json.Unmarshal(whole, &coded); err != nil {
+			return nil, err
+		}
+		var err error
+		if answer, err = coded.ToEmbeddingResponse(); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortStableFunc(answer.Data, func(a, b openai.Embedding) int { return cmp.Compare(a.Index, b.Index) })
+	out := make([][]float32, len(answer.Data))
+	for i, d := range answer.Data {
+		out[i] = d.Embedding
+	}
+	return out, nil
 }
 
 func (a *Answer) chunk(at time.Duration, e *Event) {
@@ -242,6 +290,8 @@ func (a *Answer) failure(err error) *metric.Failure {
 	switch {
 	case s.Finish == "abort" || s.Finish == "error":
 		return &metric.Failure{Kind: metric.FailStream, Message: fmt.Sprintf("the server ended the answer with finish_reason %q", s.Finish)}
+	case s.Vectors > 0:
+		return nil
 	case s.Chunks == 0:
 		return &metric.Failure{Kind: metric.FailEmpty, Message: "the stream ended without a token"}
 	case s.Finish == "":

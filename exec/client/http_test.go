@@ -47,10 +47,8 @@ func outcomeOf(s *metric.Sample) outcome {
 // Every stream in testdata gives the same outcome, however its bytes are split into reads. The
 // streams have the forms that real servers send.
 func TestStreams(t *testing.T) {
-	files, err := filepath.Glob("testdata/streams/*.sse")
-	must.Need(t, err == nil && len(files) >= 15, "%d streams: %v", len(files), err)
 	got := map[string]outcome{}
-	for _, file := range files {
+	for _, file := range recorded(t) {
 		raw := must.Get(os.ReadFile(file))(t)
 		name := strings.TrimSuffix(filepath.Base(file), ".sse")
 		for _, size := range []int{1, 100, 1 << 20} {
@@ -65,11 +63,7 @@ func TestStreams(t *testing.T) {
 					rest = rest[n:]
 				}
 			})
-			r := chatRequest()
-			if strings.Contains(name, "completions") {
-				r.API = "completions"
-			}
-			s := send(t, h, r)
+			s := send(t, h, requestTo(apiOf(file)))
 			o := outcomeOf(s)
 			before, ok := got[name]
 			must.Hold(t, !ok || cmp.Equal(before, o), "%s, %d bytes a write (-want +got):\n%s", name, size, cmp.Diff(before, o))
@@ -109,7 +103,7 @@ func TestRefusals(t *testing.T) {
 		{"no end", 500, strings.Repeat("x", 1<<20), strings.Repeat("x", maxMessage-len(" …")) + " …"},
 		{"not UTF-8", 500, "a\x1b[31m\x00\xff", "a\x1b[31m\x00\xff"},
 	} {
-		for _, api := range []string{"chat", "completions"} {
+		for _, api := range []engine.API{engine.Chat, engine.Completions} {
 			h := serve(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
 				w.WriteHeader(tt.status)
 				_, _ = io.WriteString(w, tt.body)
@@ -555,12 +549,12 @@ func TestClosedWithoutAnswer(t *testing.T) {
 // The client allows model names that go-openai refuses.
 func TestModelNames(t *testing.T) {
 	for _, model := range []string{"o1", "o3-distill-llama", "gpt-5", "gpt-4o", "gpt-3.5-turbo", ""} {
-		for _, api := range []string{"chat", "completions"} {
+		for _, api := range []engine.API{engine.Chat, engine.Completions} {
 			h := serve(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
 				var got struct{ Model string }
 				err := json.NewDecoder(r.Body).Decode(&got)
 				must.Hold(t, err == nil && got.Model == model, "model %q: %v", got.Model, err)
-				want := map[string]string{"chat": "/v1/chat/completions", "completions": "/v1/completions"}[api]
+				want := map[engine.API]string{"chat": "/v1/chat/completions", "completions": "/v1/completions"}[api]
 				must.Hold(t, r.URL.Path == want, "path %s", r.URL.Path)
 				good(w, 8)
 			})

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/exec/direct"
 )
 
@@ -20,12 +21,12 @@ type own struct {
 	*direct.Pool
 	h *HTTP
 	// heads holds the text of a request's head in two parts: before and after the value of
-	// Content-Length. The key is the path, and whether the connection is closed after the request.
+	// Content-Length. The key is the API, and whether the connection is closed after the request.
 	heads map[headOf][2]string
 }
 
 type headOf struct {
-	path  string
+	api   engine.API
 	fresh bool
 }
 
@@ -78,13 +79,14 @@ func newOwn(h *HTTP) (o *own, why string) {
 		Fresh:       &h.freshOnly,
 		Buffers:     &readers,
 	})}
-	for _, path := range []string{"/completions", "/chat/completions"} {
+	for _, name := range engine.APIs {
 		for _, fresh := range []bool{false, true} {
-			head, err := o.head(path, fresh, nil)
+			api := engine.API(name)
+			head, err := o.head(api, fresh, nil)
 			if err != nil {
 				return nil, err.Error()
 			}
-			o.heads[headOf{path, fresh}] = head
+			o.heads[headOf{api, fresh}] = head
 		}
 	}
 	return o, ""
@@ -121,12 +123,12 @@ func allOrdinary(headers map[string]string) bool {
 
 // head returns a request's head as net/http writes it, before and after the value of
 // its Content-Length. The parameter headers holds headers of this request alone.
-func (o *own) head(path string, fresh bool, headers map[string]string) (around [2]string, err error) {
-	r, err := http.NewRequest(http.MethodPost, o.h.base+path, strings.NewReader("x"))
+func (o *own) head(api engine.API, fresh bool, headers map[string]string) (around [2]string, err error) {
+	r, err := http.NewRequest(http.MethodPost, o.h.base+api.Path(), strings.NewReader("x"))
 	if err != nil {
 		return around, err
 	}
-	streaming(r)
+	accepting(r, api)
 	o.h.dress(r, headers)
 	r.Close = fresh
 	var b bytes.Buffer
@@ -140,10 +142,10 @@ func (o *own) head(path string, fresh bool, headers map[string]string) (around [
 
 // wire returns the bytes of a whole request: the head and the body. The parameter headers holds
 // headers of this request alone.
-func (o *own) wire(path string, fresh bool, headers map[string]string, body []byte) []byte {
-	head := o.heads[headOf{path, fresh}]
+func (o *own) wire(api engine.API, fresh bool, headers map[string]string, body []byte) []byte {
+	head := o.heads[headOf{api, fresh}]
 	if len(headers) > 0 {
-		head, _ = o.head(path, fresh, headers) // it cannot fail: without headers it did not
+		head, _ = o.head(api, fresh, headers) // it cannot fail: without headers it did not
 	}
 	b := make([]byte, 0, len(head[0])+len(head[1])+len(body)+40)
 	b = append(append(b, head[0]...), "Content-Length: "...)
@@ -183,7 +185,7 @@ func (h *HTTP) Prepare(r *Request) Prompt {
 	if err != nil {
 		return p // sending the request will report this error
 	}
-	wire := h.own.wire(r.path(), false, r.Headers, body)
+	wire := h.own.wire(r.API, false, r.Headers, body)
 	p.Ready = &Ready{wire, wire[len(wire)-len(body):], r.API, r.Model, r.Output, r.Natural, r.Headers, h}
 	return p
 }
@@ -207,7 +209,7 @@ func (h *HTTP) Warm(ctx context.Context, n int) {
 }
 
 func (c *call) Wire(fresh bool) []byte {
-	wire := c.own.wire(c.path, fresh, c.headers, c.body)
+	wire := c.own.wire(c.api, fresh, c.headers, c.body)
 	c.body = wire[len(wire)-len(c.body):] // once only
 	return wire
 }

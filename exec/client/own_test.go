@@ -199,9 +199,7 @@ func scripts(t *testing.T) map[string][]answer {
 			out[fmt.Sprintf("cut off after %d bytes", n)] = last(good[:n])
 		}
 	}
-	files, err := filepath.Glob("testdata/streams/*.sse")
-	must.Need(t, err == nil && len(files) >= 15, "%d streams: %v", len(files), err)
-	for _, file := range files {
+	for _, file := range recorded(t) {
 		raw := must.Get(os.ReadFile(file))(t)
 		for _, size := range []int{1, 100, 1 << 20} {
 			out[fmt.Sprintf("%s by chunks of %d", filepath.Base(file), size)] = one(byChunks(string(raw), size))
@@ -226,8 +224,8 @@ func silent() map[string][]answer {
 }
 
 // three sends three requests one after another, and returns their samples.
-func three(t *testing.T, h *HTTP) (out []*metric.Sample) {
-	r := chatRequest()
+func three(t *testing.T, h *HTTP, api engine.API) (out []*metric.Sample) {
+	r := requestTo(api)
 	r.Timeout = 5 * time.Minute
 	for i := range 3 {
 		if i == 2 { // build the third request in advance
@@ -283,7 +281,7 @@ func TestLongPathsAgree(t *testing.T) {
 				go scripted(l, script)
 				start := time.Now()
 				h := must.Get(New(on(path, Config{BaseURL: "http://memory.test", Dial: l.DialContext, Now: func() time.Duration { return time.Since(start) + time.Second }})))(t)
-				got[path] = three(t, h)
+				got[path] = three(t, h, apiOf(name))
 				h.Close()
 				l.Close()
 				// After a day of virtual time, the server has noticed that the client has gone.
@@ -360,7 +358,7 @@ func overSocket(t *testing.T, name string, script []answer, path string) (got []
 	defer l.Close()
 	go scripted(l, script)
 	h := dial(t, on(path, Config{}), "http://"+l.Addr().String())
-	for _, s := range three(t, h) {
+	for _, s := range three(t, h, apiOf(name)) {
 		if s.Failure != nil {
 			s.Failure.Message = strings.ReplaceAll(s.Failure.Message, l.Addr().String(), "SERVER")
 		}
@@ -406,7 +404,7 @@ func TestPathsSendTheSame(t *testing.T) {
 		})
 		for _, fresh := range []bool{false, true} {
 			h.freshOnly.Store(fresh)
-			for _, api := range []string{"chat", "completions"} {
+			for _, api := range []engine.API{engine.Chat, engine.Completions} {
 				r := chatRequest()
 				if r.API = api; api == "completions" {
 					r.Headers = map[string]string{"x-team": "mine", "authorization": "other", "HOST": "own.test", "X-New": "n"}

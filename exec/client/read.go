@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -46,7 +47,7 @@ func (rd *reader) next(over bool) (kind frameKind, data []byte, cut bool, err er
 
 var doneMark = []byte("[DONE]")
 
-func (rd *reader) parse(kind frameKind, data []byte) error {
+func (rd *reader) parse(api engine.API, kind frameKind, data []byte) error {
 	rd.event = Event{}
 	data = bytes.TrimSpace(data)
 	switch {
@@ -61,7 +62,7 @@ func (rd *reader) parse(kind frameKind, data []byte) error {
 	case bytes.Equal(data, doneMark):
 		rd.event.Done = true
 	case len(data) > 0:
-		if err := walk(data, &rd.event, &rd.usage); err != nil {
+		if err := walkAs(api, data, &rd.event, &rd.usage); err != nil {
 			return &Error{Kind: metric.FailProtocol, Message: fmt.Sprintf("an event is %v: %s", err, data[:min(len(data), 300)])}
 		}
 	}

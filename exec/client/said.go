@@ -12,6 +12,8 @@ type Said struct {
 	Visible string `json:",omitempty"` // text without the reasoning
 	Calls   []Call `json:",omitempty"` // tool calls, in order of their index
 	Cut     bool   `json:",omitempty"` // the answer was longer than what was kept
+
+	Vectors [][]float32 `json:",omitempty"` // embeddings, one for each input
 }
 
 // Call is one call of a tool, assembled from its parts.
@@ -34,6 +36,7 @@ type kept struct {
 	on             bool
 	whole, visible []byte
 	calls          []keptCall
+	vectors        [][]float32
 	cut            bool
 }
 
@@ -82,7 +85,7 @@ func (k *kept) call(index int) *keptCall {
 }
 
 func (k *kept) said() Said {
-	out := Said{Whole: k.decoded(k.whole), Visible: k.decoded(k.visible), Cut: k.cut}
+	out := Said{Whole: k.decoded(k.whole), Visible: k.decoded(k.visible), Cut: k.cut, Vectors: k.vectors}
 	for _, c := range k.calls {
 		out.Calls = append(out.Calls, Call{k.decoded(c.name), k.decoded(c.arguments)})
 	}

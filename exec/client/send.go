@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/exec/direct"
 	"github.com/tokgate/tokgate/metric"
 )
@@ -55,19 +56,12 @@ const linger = 100 * time.Millisecond
 
 // newCall prepares the call that sends the request r. The method end must be called to end it.
 func (h *HTTP) newCall(ctx context.Context, r *Request, s Stream) *call {
-	c := &call{h: h, s: s, timeout: r.Timeout, path: r.path(), headers: r.Headers, most: r.mostTexts(), stop: func() bool { return true }}
+	c := &call{h: h, s: s, timeout: r.Timeout, api: r.API, inputs: r.Prompt.inputs(), headers: r.Headers, most: r.mostTexts(), stop: func() bool { return true }}
 	c.Ctx, c.cancel = context.WithCancelCause(ctx)
 	if r.Timeout > 0 {
 		c.Ctx, c.untimed = context.WithTimeoutCause(c.Ctx, r.Timeout, errTimeout)
 	}
 	return c
-}
-
-func (r *Request) path() string {
-	if r.API == "chat" {
-		return "/chat/completions"
-	}
-	return "/completions"
 }
 
 func (c *call) end(at time.Duration, err error) {
@@ -111,11 +105,11 @@ func (c *call) answered(err error) (time.Duration, error) {
 // post sends the request. It returns an error if the server refuses the request. It does not use
 // the client of go-openai, which rejects some model names.
 func (c *call) post(ctx context.Context) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.h.base+c.path, nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.h.base+c.api.Path(), nil)
 	if err != nil {
 		return err
 	}
-	streaming(r)
+	accepting(r, c.api)
 	resp, err := doer{c.h}.Do(r)
 	if err != nil || resp.StatusCode < 400 {
 		return err
@@ -123,9 +117,16 @@ func (c *call) post(ctx context.Context) error {
 	return refused(resp)
 }
 
-func streaming(r *http.Request) {
+// accepting sets the headers with which a request of the API says what it sends and takes.
+func accepting(r *http.Request, api engine.API) {
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "text/event-stream")
+	switch api {
+	case engine.Embeddings:
+		r.Header.Set("Accept", "application/json")
+	case engine.Messages:
+		r.Header.Set("Anthropic-Version", messagesVersion)
+	}
 	r.Header.Set("Cache-Control", "no-cache")
 }
 
@@ -135,7 +136,8 @@ type call struct {
 
 	h       *HTTP
 	s       Stream
-	path    string            // below the base URL
+	api     engine.API
+	inputs  int               // texts of a request for embeddings
 	headers map[string]string // of this request alone
 	timeout time.Duration
 	cancel  context.CancelCauseFunc
@@ -358,10 +360,18 @@ func (c *call) read() (time.Duration, error) {
 	}
 }
 
-// take passes on the events that have come so far. The argument readErr is the error of the last
+// take passes on what has come so far of the answer, like the method events.
+func (c *call) take(rd *reader, at time.Duration, readErr error) (end time.Duration, over bool, err error) {
+	if c.api.Embeds() {
+		return c.whole(rd, at, readErr)
+	}
+	return c.events(rd, at, readErr)
+}
+
+// events passes on the events that have come so far. The argument readErr is the error of the last
 // read. If the answer is over, over is true, end is the time of its end, and err is the reason or
 // nil.
-func (c *call) take(rd *reader, at time.Duration, readErr error) (end time.Duration, over bool, err error) {
+func (c *call) events(rd *reader, at time.Duration, readErr error) (end time.Duration, over bool, err error) {
 	for c.ended == 0 {
 		kind, data, cut, err := rd.next(readErr == io.EOF)
 		if err != nil {
@@ -371,7 +381,7 @@ func (c *call) take(rd *reader, at time.Duration, readErr error) (end time.Durat
 			break
 		}
 		c.frames++
-		if err := rd.parse(kind, data); err != nil && cut {
+		if err := rd.parse(c.api, kind, data); err != nil && cut {
 			return at, true, &Error{Kind: metric.FailTruncated, Message: "the stream ended in the middle of an event"}
 		} else if err != nil {
 			return at, true, err
@@ -409,6 +419,30 @@ func (c *call) take(rd *reader, at time.Duration, readErr error) (end time.Durat
 	}
 	// Return the present time, because the time of the last read is too early if nothing was read.
 	return c.h.config.Now(), true, c.broken(readErr)
+}
+
+// whole is like events, for an answer that is one JSON object. It is over at the end of the body.
+func (c *call) whole(rd *reader, at time.Duration, readErr error) (end time.Duration, over bool, err error) {
+	switch {
+	case readErr == nil:
+		rd.split.most = maxWhole
+		return 0, false, nil
+	case readErr != io.EOF:
+		return c.h.config.Now(), true, c.broken(readErr)
+	}
+	if err := c.stopped(); err != nil {
+		return at, true, err
+	}
+	body := rd.split.buf[:rd.split.w]
+	if err := rd.parse(c.api, frameData, body); err != nil {
+		return at, true, err
+	}
+	if why := rd.event.vectorless(c.inputs); why != "" {
+		return at, true, &Error{Kind: metric.FailProtocol, Message: why}
+	}
+	rd.event.Whole = body
+	c.s.Event(at, &rd.event)
+	return at, true, nil
 }
 
 func (c *call) endless() error {

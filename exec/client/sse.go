@@ -8,6 +8,9 @@ import (
 // maxEvent is the largest size of one event of a stream, in bytes.
 const maxEvent = 8 << 20
 
+// maxWhole is the largest size of an answer that is one JSON object, in bytes.
+const maxWhole = 64 << 20
+
 // firstBuffer is the initial size of a stream's buffer: a few ordinary chunks.
 const firstBuffer = 4 << 10
 
@@ -43,6 +46,7 @@ type splitter struct {
 	joining            bool
 	afterCR            bool   // the last line ended in CR: a following LF belongs to it
 	notFirst           bool   // the first line of the stream was read
+	most               int    // most bytes of an event, if it may be longer than maxEvent
 	junk               []byte // first lines that cannot be part of an event stream; at most maxJunk bytes
 }
 
@@ -74,7 +78,7 @@ func (p *splitter) free() ([]byte, error) {
 		p.shift(p.keep)
 		return p.buf[p.w:], nil
 	}
-	if p.w-p.keep >= maxEvent {
+	if p.w-p.keep >= max(p.most, maxEvent) {
 		return nil, errLongEvent
 	}
 	grown := make([]byte, 2*len(p.buf))

@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
@@ -58,6 +61,32 @@ func sendContext(ctx context.Context, tr Transport, r *Request) *metric.Sample {
 // chatRequest is a small ordinary request.
 func chatRequest() *Request {
 	return &Request{API: "chat", Model: "m", Prompt: Prompt{Text: "hello"}, Input: 11, Output: 8}
+}
+
+// recorded lists the answers in testdata: what servers sent, or send by their documentation.
+func recorded(t testing.TB) []string {
+	files, err := filepath.Glob("testdata/streams/*.[sj]s*")
+	must.Need(t, err == nil && len(files) >= 30, "%d streams: %v", len(files), err)
+	return files
+}
+
+// apiOf returns the API of a recorded answer, which its name holds.
+func apiOf(file string) engine.API {
+	for _, api := range engine.APIs {
+		if strings.Contains(filepath.Base(file), api) {
+			return engine.API(api)
+		}
+	}
+	return engine.Chat
+}
+
+// requestTo is a request through an API. It has two inputs if it is one for embeddings.
+func requestTo(api engine.API) *Request {
+	r := chatRequest()
+	if r.API = api; api.Embeds() {
+		r.Prompt.More = []string{"world"}
+	}
+	return r
 }
 
 // good writes a complete streamed answer of n tokens.

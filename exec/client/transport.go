@@ -17,12 +17,13 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/metric"
 )
 
 // Request is one request, ready to be sent.
 type Request struct {
-	API         string // "chat" or "completions"
+	API         engine.API
 	Model       string // id sent
 	Prompt      Prompt
 	Input       int // tokens asked for
@@ -55,6 +56,7 @@ func (r *Request) mostTexts() int {
 // Prompt is the content of a request: text, token ids (for completions), or the messages of a chat.
 type Prompt struct {
 	Text     string
+	More     []string        // further texts of a request for embeddings
 	IDs      []int           // token ids; if not empty, sent instead of Text
 	Messages json.RawMessage // messages of a chat; nil if Text is the user's only message
 	// Fields are added to the body of the request with this prompt. They replace other fields of
@@ -92,7 +94,8 @@ func (p Prompt) Made() (Prompt, error) {
 // Ready is the bytes of a request as they go over the connection.
 type Ready struct {
 	wire, body []byte // wire ends with body
-	api, model string
+	api        engine.API
+	model      string
 	output     int
 	natural    bool
 	headers    map[string]string
@@ -107,6 +110,9 @@ func (p *Ready) builtFor(r *Request) bool {
 // Bytes returns roughly how many bytes of memory the prompt takes.
 func (p *Prompt) Bytes() int {
 	n := len(p.Text) + 8*len(p.IDs) + len(p.Messages)
+	for _, text := range p.More {
+		n += len(text)
+	}
 	if p.Ready != nil {
 		n += len(p.Ready.wire)
 	}
@@ -144,7 +150,13 @@ type Event struct {
 	Finish       string
 	Usage        *Usage // nil if the event had no usage, or only zeros
 	Err          string // message of an error event; "" if there is none
-	Done         bool   // the [DONE] sentinel
+	Done         bool   // the [DONE] sentinel, or the last event of an API without it
+
+	// Vectors is the number of embeddings in the answer. Whole is the whole answer, as JSON; nil in
+	// virtual time, where Embedded holds the embeddings if they were asked for.
+	Vectors  int
+	Whole    []byte
+	Embedded [][]float32
 }
 
 // CallPart is the part of a tool call in one event. Its strings are still encoded as JSON.

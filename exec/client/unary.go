@@ -105,9 +105,9 @@ var ErrNoTokenizer = errors.New("the server has no tokenizer to ask")
 // would in a prompt.
 type TokenizeRequest struct {
 	Model string
-	// API names the kind of request whose tokens are counted. "chat" adds the chat template to the
-	// text. "completions" adds the server's prefix for a prompt. "" adds nothing.
-	API  string
+	// API names the kind of request whose tokens are counted. An API of conversations adds the chat
+	// template to the text. Any other adds the server's prefix for a prompt. "" adds nothing.
+	API  engine.API
 	Text string
 	// Messages are the messages of a chat. They are nil if the chat has one message, the user's,
 	// with the text Text.
@@ -185,7 +185,7 @@ func (h *HTTP) tokenize(ctx context.Context, form engine.Tokenizer, r TokenizeRe
 	ask := map[string]any{"model": r.Model}
 	switch form {
 	case engine.VLLMTokenizer, engine.SGLangTokenizer:
-		if r.API != "chat" {
+		if !r.API.Chats() {
 			ask["prompt"] = r.Text
 			ask["add_special_tokens"] = r.API != ""
 			break
@@ -202,7 +202,7 @@ func (h *HTTP) tokenize(ctx context.Context, form engine.Tokenizer, r TokenizeRe
 		take(ask, r.Extra)
 	case engine.LlamaTokenizer:
 		text := r.Text
-		if r.API == "chat" {
+		if r.API.Chats() {
 			asked, err := r.messages()
 			if err != nil {
 				return Tokens{}, err

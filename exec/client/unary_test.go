@@ -124,20 +124,20 @@ func TestTokenize(t *testing.T) {
 	for _, tt := range []struct {
 		name, engine string
 		pages        map[string]page
-		want         map[string]int // token counts by API; an API without a tokenizer is missing
+		want         map[engine.API]int // token counts by API; an API without a tokenizer is missing
 	}{
-		{"vllm", "vllm", vllm, map[string]int{"chat": 4, "completions": 2, "": 1}},
-		{"sglang", "sglang", vllm, map[string]int{"completions": 2, "": 1}},
-		{"llama.cpp", "llama.cpp", llama, map[string]int{"chat": 3, "completions": 2, "": 1}},
-		{"a plain server that is vLLM", "openai", vllm, map[string]int{"chat": 4, "completions": 2, "": 1}},
-		{"a plain server that is llama.cpp", "openai", llama, map[string]int{"chat": 3, "completions": 2, "": 1}},
+		{"vllm", "vllm", vllm, map[engine.API]int{"chat": 4, "completions": 2, "": 1}},
+		{"sglang", "sglang", vllm, map[engine.API]int{"completions": 2, "": 1}},
+		{"llama.cpp", "llama.cpp", llama, map[engine.API]int{"chat": 3, "completions": 2, "": 1}},
+		{"a plain server that is vLLM", "openai", vllm, map[engine.API]int{"chat": 4, "completions": 2, "": 1}},
+		{"a plain server that is llama.cpp", "openai", llama, map[engine.API]int{"chat": 3, "completions": 2, "": 1}},
 		{"a plain server", "openai", nil, nil},
 		{"vllm without", "vllm", nil, nil},
 		{"a plain server that refuses", "openai", map[string]page{"POST /tokenize": {422, `{"detail":"?"}`}}, nil},
 	} {
 		h, asked := servePages(t, Config{Engine: engine.Of(tt.engine)}, tt.pages)
 		for range 2 {
-			for _, api := range []string{"chat", "completions", ""} {
+			for _, api := range []engine.API{"chat", "completions", ""} {
 				tokens, err := h.Tokenize(t.Context(), TokenizeRequest{Model: "m", API: api, Text: "hi", Extra: map[string]any{
 					"chat_template_kwargs": map[string]any{"enable_thinking": false}, "top_k": 3,
 				}})

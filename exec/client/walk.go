@@ -3,6 +3,8 @@ package client
 import (
 	"bytes"
 	"encoding/json"
+
+	"github.com/tokgate/tokgate/engine"
 )
 
 // walk reads the JSON of one event into e, and its usage into u. It accepts the same JSON as
@@ -18,12 +20,15 @@ import (
 //	error: a string or an object; {"object": "error", "message": …}
 //
 // A value of an unexpected type is skipped; null and an empty string count as missing.
-func walk(data []byte, e *Event, u *Usage) error {
+func walk(data []byte, e *Event, u *Usage) error { return walkAs(engine.Chat, data, e, u) }
+
+// walkAs is like walk, for the events of any API.
+func walkAs(api engine.API, data []byte, e *Event, u *Usage) error {
 	*e = Event{Calls: e.Calls[:0]}
 	*u = Usage{Cached: -1}
 	w := walker{scanner: scanner{b: data}, e: e, u: u}
 	w.space()
-	if err := w.top(); err != nil {
+	if err := w.as(api); err != nil {
 		return err
 	}
 	w.space()
@@ -46,6 +51,20 @@ type walker struct {
 
 	isError bool   // "object": "error"
 	message []byte // top-level message, raw
+}
+
+// as reads a document of an API. It calls no function value, because w would then be allocated on the
+// heap.
+func (w *walker) as(api engine.API) error {
+	switch api {
+	case engine.Responses:
+		return w.responses()
+	case engine.Messages:
+		return w.messages()
+	case engine.Embeddings:
+		return w.vectors()
+	}
+	return w.top()
 }
 
 func (w *walker) top() error {

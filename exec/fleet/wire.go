@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/exec/prompt"
 	"github.com/tokgate/tokgate/metric"
@@ -77,6 +78,7 @@ type order struct {
 	Recipe *prompt.Recipe             `json:"recipe,omitempty"`
 	Text   string                     `json:"text,omitempty"`
 	IDs    []int                      `json:"ids,omitempty"`
+	More   []string                   `json:"more,omitempty"`
 	Chat   json.RawMessage            `json:"chat,omitempty"`
 	Fields map[string]json.RawMessage `json:"fields,omitempty"`
 	Parts  []metric.Piece             `json:"parts,omitempty"`
@@ -86,7 +88,7 @@ type order struct {
 
 // request is the part of a client.Request that is no prompt.
 type request struct {
-	API         string                     `json:"api"`
+	API         engine.API                 `json:"api"`
 	Model       string                     `json:"model,omitempty"`
 	Input       int                        `json:"input"`
 	Output      int                        `json:"output"`
@@ -117,7 +119,8 @@ type tokens struct {
 // orderOf returns the order of a request without its prompt's recipe.
 func orderOf(r *client.Request) (*order, error) {
 	o := &order{
-		Patient: r.Patient, Text: r.Prompt.Text, IDs: r.Prompt.IDs, Chat: r.Prompt.Messages, Fields: r.Prompt.Fields, Parts: r.Prompt.Parts,
+		Patient: r.Patient, Text: r.Prompt.Text, More: r.Prompt.More, IDs: r.Prompt.IDs, Chat: r.Prompt.Messages,
+		Fields: r.Prompt.Fields, Parts: r.Prompt.Parts,
 		request: request{
 			API: r.API, Model: r.Model, Input: r.Input, Output: r.Output, Natural: r.Natural, Context: r.Context,
 			Temperature: r.Temperature, Stop: r.Stop, Headers: r.Headers, Timeout: r.Timeout,
@@ -138,7 +141,7 @@ func orderOf(r *client.Request) (*order, error) {
 
 // request returns the request of an order. makers are the makers of recipes, by number.
 func (o *order) made(makers map[int]*prompt.Maker) (r client.Request, err error) {
-	p := client.Prompt{Text: o.Text, IDs: o.IDs, Messages: o.Chat, Fields: o.Fields, Parts: o.Parts}
+	p := client.Prompt{Text: o.Text, More: o.More, IDs: o.IDs, Messages: o.Chat, Fields: o.Fields, Parts: o.Parts}
 	if o.Recipe != nil {
 		o.Recipe.Maker = makers[o.Maker]
 		if p, err = o.Recipe.Make(); err != nil {

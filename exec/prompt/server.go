@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/metric"
 )
@@ -13,7 +14,7 @@ import (
 // Target is the server that gets the prompts, and how a workload sends requests to it.
 type Target struct {
 	HTTP    *client.HTTP
-	API     string // "chat" or "completions"
+	API     engine.API
 	Model   string
 	Headers map[string]string // more headers of every request
 	Extra   map[string]any    // more fields of every request body; some change the chat template
@@ -40,7 +41,7 @@ func (t Target) tokenizer() Counter {
 			r.API = ""
 		}
 		tokens, err := t.HTTP.Tokenize(ctx, r)
-		if errors.Is(err, client.ErrNoTokenizer) && r.API == "chat" && p.Messages == nil {
+		if errors.Is(err, client.ErrNoTokenizer) && r.API.Chats() && p.Messages == nil {
 			bare.Store(true)
 			r.API = ""
 			tokens, err = t.HTTP.Tokenize(ctx, r)

@@ -39,9 +39,10 @@ func builtIn(t *testing.T, e engine.Engine) (*sim.Server, *client.HTTP) {
 // imitates each engine in turn. No token of a prompt may come from the prefix cache.
 func TestAgainstServer(t *testing.T) {
 	for _, tt := range []struct {
-		engine, api string
-		ids         bool
-		exact       bool
+		engine string
+		api    engine.API
+		ids    bool
+		exact  bool
 	}{
 		{"vllm", "chat", false, true},
 		{"vllm", "completions", false, true},
@@ -50,7 +51,7 @@ func TestAgainstServer(t *testing.T) {
 		{"openai", "chat", false, true}, // calibration finds what the tokenizer accepts
 		{"none", "chat", false, false},
 	} {
-		t.Run(tt.engine+" "+tt.api, func(t *testing.T) {
+		t.Run(tt.engine+" "+string(tt.api), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				e := engine.Of(tt.engine)
 				if tt.engine == "none" {

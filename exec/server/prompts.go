@@ -32,7 +32,7 @@ func (r *reached) prompts(ctx context.Context, w *plan.Workload, salt uint64, mo
 	if err := fits(w, model.Context, w.Prompt.System.Tokens); err != nil {
 		return nil, err
 	}
-	t := prompt.Target{HTTP: r.api, API: string(w.API), Model: w.Request.Model, Timeout: question}
+	t := prompt.Target{HTTP: r.api, API: w.API, Model: w.Request.Model, Timeout: question}
 	if t.Model == "" {
 		t.Model = model.ID
 	}
@@ -80,7 +80,7 @@ func (r *reached) learn(ctx context.Context, t prompt.Target, salt uint64, found
 		o.Known = nil
 	}
 	made, err := clock.Await(ctx, r.Clock, func(ctx context.Context) (*prompt.Maker, error) {
-		if t.API == string(plan.Completions) && r.config.Engine.Dialect.PromptIDs {
+		if t.API == plan.Completions && r.config.Engine.Dialect.PromptIDs {
 			// Prompts of token ids always have the exact length. Text is sent instead if the server
 			// accepts no ids, or has no tokenizer from which tokgate could learn them.
 			withIDs := o

@@ -130,9 +130,9 @@ func (r *reached) try(ctx context.Context) (identity, error) {
 		return id, err
 	}
 	first := errors.New("")
-	for i, api := range []plan.API{plan.Chat, plan.Completions} {
+	for i, api := range []plan.API{plan.Chat, plan.Completions, plan.Embeddings} {
 		s, err := r.api.Complete(ctx, &client.Request{
-			API: string(api), Model: id.model.ID, Prompt: client.Prompt{Text: "Hello"}, Output: 1,
+			API: api, Model: id.model.ID, Prompt: client.Prompt{Text: "Hello"}, Output: 1,
 		})
 		// The answer may have no text, because its only token may be a part of a character.
 		if err == nil || s.Failure.Kind == metric.FailEmpty && s.Usage != nil {
@@ -142,7 +142,7 @@ func (r *reached) try(ctx context.Context) (identity, error) {
 		if i == 0 {
 			first = err
 		}
-		// Try the second API if the error is final, such as a model without a chat template.
+		// Try the next API if the error is final, such as a model without a chat template, or one of embeddings.
 		if !hopeless(err) {
 			break
 		}

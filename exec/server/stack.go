@@ -190,7 +190,7 @@ func (r *reached) answer(ctx context.Context) string {
 	e, ok := errors.AsType[*client.Error](err)
 	if ok && unlists(e) { // a server without a list may answer requests all the same
 		name := cmp.Or(r.servedAs, r.server.Model, "model")
-		if _, err = h.Complete(ctx, &client.Request{API: string(plan.Chat), Model: name, Prompt: client.Prompt{Text: "Hello"}, Output: 1}); err == nil {
+		if _, err = h.Complete(ctx, &client.Request{API: plan.Chat, Model: name, Prompt: client.Prompt{Text: "Hello"}, Output: 1}); err == nil {
 			return "it answers requests"
 		}
 		e, ok = errors.AsType[*client.Error](err)

@@ -205,11 +205,18 @@ func (v *virtual) Send(ctx context.Context, r *client.Request, s client.Stream) 
 
 // askOf converts a request for the built-in server.
 func askOf(r *client.Request) sim.Ask {
-	return sim.Ask{
-		Chat: r.API == "chat", Input: r.Input, Output: r.Output, Natural: r.Natural, Stop: r.Stop,
+	ask := sim.Ask{
+		API: r.API, Input: r.Input, Output: r.Output, Natural: r.Natural, Stop: r.Stop,
 		Greedy: r.Natural && r.Temperature != nil && *r.Temperature == 0,
 		Key:    keyOf(r.Prompt.Text), Spoken: r.Natural, Fields: r.Further(), Text: r.Prompt.Text, Parts: r.Prompt.Parts,
 	}
+	if r.API.Embeds() {
+		ask.Keys = []uint64{ask.Key}
+		for _, text := range r.Prompt.More {
+			ask.Keys = append(ask.Keys, keyOf(text))
+		}
+	}
+	return ask
 }
 
 // Score takes the time that the server needs to process the prompt and the answer as one new prompt,
@@ -317,8 +324,9 @@ func (f *virtualFlight) Chunk(at time.Duration, c *sim.Chunk) {
 	e := &f.v.event
 	e.Content, e.Reasoning, e.ToolCall, e.Finish, e.Err, e.Done = c.Content, c.Reasoning, c.ToolCall, c.Finish, text(c.Err), c.Done
 	e.Raw, e.Visible, e.Calls, e.Usage = nil, nil, e.Calls[:0], nil
+	e.Vectors, e.Embedded = c.Inputs, c.Vectors
 	switch {
-	case c.Text == nil:
+	case c.Text == nil && c.Tool == "":
 	case c.ToolCall:
 		e.Calls = append(e.Calls, client.CallPart{Name: []byte(c.Tool), Arguments: c.Text})
 	default:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -27,7 +28,7 @@ import (
 // sending is one request that the test sends at a given time.
 type sending struct {
 	at      time.Duration
-	api     string
+	api     engine.API
 	words   int // of the prompt
 	output  int
 	natural bool
@@ -91,23 +92,25 @@ func inVirtualTime(t *testing.T, o sim.Options, script []sending) []*metric.Samp
 	defer c.Settled(v.settle)()
 	return played(t, c, v, script, func(i int) int {
 		n := len(sim.Tokenize(nil, script[i].request().Prompt.Text))
-		if script[i].api == "chat" {
+		if script[i].api.Chats() {
 			n += 11 // tokens of the chat template
 		}
 		return n
 	})
 }
 
-// busy returns a script of n requests. They overlap, and some wait in a queue.
-func busy(n int) []sending {
+var (
+	both = []engine.API{engine.Completions, engine.Chat}
+	rest = []engine.API{engine.Responses, engine.Messages, engine.Embeddings}
+)
+
+// busy returns a script of n requests, through the APIs in turn. They overlap, and some wait in a queue.
+func busy(n int, apis ...engine.API) []sending {
 	var script []sending
 	for i := range n {
 		s := sending{
-			at: time.Second + time.Duration(i)*37*time.Millisecond, api: "completions",
+			at: time.Second + time.Duration(i)*37*time.Millisecond, api: apis[i%len(apis)],
 			words: 50 + 331*i%900, output: 2 + 17*i%40,
-		}
-		if i%2 == 1 {
-			s.api = "chat"
 		}
 		script = append(script, s)
 	}
@@ -131,7 +134,7 @@ func TestBothPathsGiveEqualSamples(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := sim.Options{Profile: sim.DefaultProfile(), Seed: 7}
 			change(o.Profile)
-			script := busy(60)
+			script := busy(60, append(slices.Clone(rest), both...)...)
 			script[10].cancel = script[10].at + 80*time.Millisecond
 			script[11].cancel = script[11].at + time.Millisecond // cancelled before it is in the queue
 			script[12].timeout = 40 * time.Millisecond
@@ -171,7 +174,11 @@ func TestFaultsInVirtualTime(t *testing.T) {
 			case "loading":
 				o.Faults[0] = sim.Rule{Fault: "loading", DelayMS: 1200}
 			}
-			script := busy(12)
+			apis := append(slices.Clone(rest), both...)
+			if belowTheStream[f.Name] == ofNatural {
+				apis = slices.DeleteFunc(apis, func(api engine.API) bool { return api == engine.Messages }) // whose answers are always natural
+			}
+			script := busy(15, apis...)
 			for i := range script {
 				script[i].timeout = 5 * time.Second
 			}
@@ -211,7 +218,7 @@ func TestFaultsTogetherInVirtualTime(t *testing.T) {
 	for name, faults := range tests {
 		t.Run(name, func(t *testing.T) {
 			o := sim.Options{Profile: sim.DefaultProfile(), Seed: 7, Faults: faults}
-			script := busy(12)
+			script := busy(12, append(slices.Clone(rest), both...)...)
 			for i := range script {
 				script[i].timeout = 5 * time.Second
 			}
@@ -232,7 +239,7 @@ func TestFaultsTogetherInVirtualTime(t *testing.T) {
 // time as over HTTP.
 func TestReplayInVirtualTime(t *testing.T) {
 	o := sim.Options{Profile: sim.DefaultProfile(), Seed: 7, Faults: sim.Script{{Fault: "replay"}}}
-	script := busy(8)
+	script := busy(8, both...)
 	for i, s := range script {
 		script[i].words, script[i].output = script[i%4].words, script[i%4].output
 		script[i].at = s.at + time.Duration(i/4)*time.Minute
@@ -275,7 +282,7 @@ var belowTheStream = map[string]string{
 	"canned":          "an answer's text is not kept", "replay": "no prompt comes twice",
 	"other-answer": "an answer's text is not kept", "circle": ofNatural, "garble": ofNatural, "broken-character": ofNatural,
 	"blank": ofNatural, "endless": ofNatural, "swap-tokens": ofNatural, "half-context": ofNatural,
-	"wrong-word": ofNatural, "bad-sampler": ofNatural,
+	"wrong-word": ofNatural, "bad-sampler": ofNatural, "noisy-vectors": "numbers that are not kept",
 	"leak-slot": ofLeaving, "leak-blocks": ofLeaving, "die-on-abort": ofLeaving, "ignore-abort": ofLeaving,
 }
 

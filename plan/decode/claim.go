@@ -45,7 +45,7 @@ func readChanges(b *body, c *plan.Claim) []*plan.Change {
 		b.bounds(attr.Name, "a sign", exampleChange(def, c.Improve), func(text string) (string, func(hcl.Range), *problem) {
 			ch, p := parseChange(def, text, c.Improve)
 			return "on " + cmp.Or(ch.Stat.String(), "its value"), func(rng hcl.Range) {
-				if ch.Range = rng; b.applies(c, ch) {
+				if ch.Range = rng; b.applies(c, ch) && embeddable(b, c, &ch) {
 					out = append(out, &ch)
 				}
 			}, p
@@ -209,6 +209,8 @@ func exampleChange(def metric.Def, improve bool) string {
 	switch {
 	case def.Name == "odd_answers":
 		return `"count +2"`
+	case def.Paired && def.OfEmbeddings():
+		return `"mean +0.0005"`
 	case def.Paired:
 		return `"mean +0.05"`
 	case def.TwoSided:

@@ -130,6 +130,8 @@ func (d *decoder) canBePart(m *mixture, w *plan.Workload) bool {
 		d.errorf(rng, sumConflict, "workload.%s cannot be a part of itself.", m.Address())
 	case d.isMix(w):
 		d.errorf(rng, sumConflict, "workload.%s is a mix, and a mix cannot contain another mix. In workload.%s, name the parts of that mix instead, each with its share.", w.Address(), m.Address())
+	case w.API.Embeds():
+		d.errorf(rng, sumConflict, "The parts of workload.%s share what a mix measures of answers, but workload.%s asks for embeddings. Give it a load of its own.", m.Address(), w.Address())
 	case w.Prompt.Turns.Several():
 		d.errorf(w.Prompt.Range, sumConflict, "A mix sends single requests, but its part workload.%s has conversations. Remove turns from it, or remove the part from the mix.", w.Address())
 	default:

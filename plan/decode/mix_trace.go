@@ -47,7 +47,7 @@ func (d *decoder) checkReplayed(m *mixture, l *plan.Load) {
 		return // an error of the mix was reported before
 	}
 	for _, part := range m.Mix {
-		if part.API == plan.Completions && t.HasMessages() {
+		if !part.API.Chats() && t.HasMessages() {
 			d.errorf(l.Range, sumTrace, `The trace %s contains chat messages, which workload.%s cannot send. Write api = "chat" in that workload.`, t.Path, part.PartName())
 		}
 		if part.Score != nil {

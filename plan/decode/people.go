@@ -30,8 +30,8 @@ func readTurns(p *body, w *plan.Workload) (turns traffic.Turns) {
 	if !p.given("turns") {
 		return turns
 	}
-	if w.API != plan.Chat {
-		p.d.errorf(p.rangeOf("turns"), sumConflict, `turns need api = "chat".`)
+	if !w.API.Chats() {
+		p.d.errorf(p.rangeOf("turns"), sumConflict, `turns need an api that takes messages: "chat", "responses" or "messages".`)
 	}
 	o := p.object("turns")
 	if o == nil {

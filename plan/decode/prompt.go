@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"encoding/json"
 	"path/filepath"
 	"strings"
 
@@ -111,8 +112,10 @@ func checkRows(b *body, w *plan.Workload, set *traffic.Dataset) {
 	for _, row := range set.Rows {
 		what := ""
 		switch {
-		case row.Messages != nil:
+		case row.Messages != nil && !w.API.Chats():
 			what = "messages"
+		case row.Messages != nil && !plain(row.Messages):
+			what = "calls or results of tools"
 		case row.Tools != nil:
 			what = "tools"
 		case row.ResponseFormat != nil:
@@ -120,9 +123,28 @@ func checkRows(b *body, w *plan.Workload, set *traffic.Dataset) {
 		default:
 			continue
 		}
-		b.d.errorf(b.rangeOf("dataset"), sumDataset, `The row %s:%d has %s, which api = "completions" cannot send. Write api = "chat".`, set.Path, row.Line, what)
+		b.d.errorf(b.rangeOf("dataset"), sumDataset, `The row %s:%d has %s, which api = %q cannot send. Write api = "chat".`, set.Path, row.Line, what, w.API)
 		return
 	}
+}
+
+// plain reports whether messages have the same form in all APIs of conversations: only texts of the
+// system, the user and the model.
+func plain(messages json.RawMessage) bool {
+	var list []struct {
+		Role    string
+		Content any
+		Calls   any `json:"tool_calls"`
+	}
+	if json.Unmarshal(messages, &list) != nil {
+		return false
+	}
+	for _, m := range list {
+		if _, text := m.Content.(string); !text || m.Calls != nil || m.Role != "system" && m.Role != "user" && m.Role != "assistant" {
+			return false
+		}
+	}
+	return true
 }
 
 func readShared(p *body, w *plan.Workload, out *plan.Prompt) {
@@ -153,8 +175,8 @@ func readSystem(p *body, w *plan.Workload, out *plan.Prompt) {
 	if o == nil {
 		return
 	}
-	if w.API == plan.Completions {
-		p.d.errorf(o.rng, sumConflict, `A system prompt needs api = "chat".`)
+	if !w.API.Chats() {
+		p.d.errorf(o.rng, sumConflict, `A system prompt needs an api that takes messages: "chat", "responses" or "messages".`)
 	}
 	system := plan.System{Groups: 1}
 	o.bind(&system)

@@ -183,13 +183,14 @@ var workloadBlock = &Block{
 		{Name: "title", Type: "string", Computed: "the preset's", Doc: "The name of the workload in reports, instead of its address."},
 		{Name: "description", Type: "string", Computed: "the preset's", Doc: "One sentence for the report: what people use this workload for."},
 		{Name: "users_per_request", Type: "list of numbers", Computed: "the preset's; unknown without one", Doc: "How many people one request in flight stands for: the smallest and the largest number, such as [4, 5]. It is more than one because people read and think between requests. Reports use it to convert a capacity into a number of users.", Bounds: Bounds{Min: 1, Max: maxCount}},
-		{Name: "preset", Type: "string", Doc: "A named use case. It sets input_tokens, output_tokens and thresholds. Values that the workload sets itself replace those of the preset.", Not: ofParts},
+		{Name: "preset", Type: "string", Doc: "A named use case. It sets input_tokens, output_tokens and thresholds. Values that the workload sets itself replace those of the preset.", Not: append([]Clash{{`api = "embeddings"`, "presets bound how answers stream. Set input_tokens and thresholds instead"}}, ofParts...)},
 		{Name: "server", Type: "server or list of servers", Computed: "every server of the plan", Doc: "The servers that the workload runs on: server.name."},
-		{Name: "api", Type: "string", Default: `"chat"`, Doc: "The API that requests use: `chat` or `completions`.", OneOf: []string{"chat", "completions"}, Not: ofParts},
+		{Name: "api", Type: "string", Default: `"chat"`, Doc: "The API that requests use. `chat` and `completions`: OpenAI's. `responses`: OpenAI's Responses. `messages`: Anthropic's Messages. `embeddings`: OpenAI's embeddings, which are not streamed and have no output tokens.", OneOf: engine.APIs, Not: ofParts},
+		{Name: "inputs", Type: "number", Computed: "1", Doc: "How many texts a request for embeddings has. Each has input_tokens tokens.", Bounds: Bounds{Min: 1, Max: maxInputs}, With: []string{`api = "embeddings"`}},
 		{Name: "headers", Type: "map of strings", Doc: "Headers that are sent with the requests of this workload. They replace headers of the server's `endpoint` with the same name.", Not: ofParts},
 		{Name: "mix", Type: "map of shares", Bounds: Bounds{Max: 1, Above: true, Below: true}, Computed: "the workload is not a mix", Doc: "Sends the requests of other workloads, its parts, together. Each part has a share of the requests: { chat = \"70%\", long = \"30%\" }. The shares add up to 100%. They are exact over a level, and within one request in each round. If the mix replays a trace, write a type of its rows instead of a share: { chat = \"/v1/chat\" }. The rows then set the lengths and the prompts. A part keeps its lengths, prompts, request fields and sla blocks. Its sla blocks apply to its own requests, at the levels of the mix. Its load blocks do not apply in the mix, and it needs none. Reports name the results of a part \"mix/part\"."},
 		{Name: "input_tokens", Type: "number", Computed: "required, unless a preset sets a length, or prompts come from a data set or a trace", Doc: "The length of each prompt in tokens. It is the number that the server counts, including the chat template.", Bounds: Bounds{Min: 1, Max: maxTokens}, Not: ofParts},
-		{Name: "output_tokens", Type: "number or object", Computed: "required, unless a preset or a trace sets the lengths", Doc: "The length of each answer in tokens. A number, such as 256, is the length of every answer. { mean = 256, jitter = \"20%\" } varies the length, and { natural = true, max = 512 } lets answers end by themselves.", Example: `{ mean = 256, jitter = "20%" }`, Bare: "mean", Not: ofParts, Keys: []*Attr{
+		{Name: "output_tokens", Type: "number or object", Computed: "required, unless a preset or a trace sets the lengths", Doc: "The length of each answer in tokens. A number, such as 256, is the length of every answer. { mean = 256, jitter = \"20%\" } varies the length, and { natural = true, max = 512 } lets answers end by themselves.", Example: `{ mean = 256, jitter = "20%" }`, Bare: "mean", Not: append([]Clash{{`api = "embeddings"`, "embeddings have no output tokens. Remove it"}}, ofParts...), Keys: []*Attr{
 			{Name: "mean", Type: "number", Required: true, Doc: "The mean length.", Bounds: Bounds{Min: 1, Max: maxTokens}, Not: []Clash{{"natural = true", "natural answers end by themselves. Set max, or remove natural"}}},
 			{Name: "jitter", Type: "share", Default: `"0%"`, Doc: "Draws lengths evenly from this share below the mean to this share above it.", Bounds: Bounds{Max: 1, Below: true}, Not: []Clash{{"natural = true", "natural answers vary by themselves. Remove jitter"}}},
 			{Name: "natural", Type: "bool", Computed: "`false`", Doc: "Whether the model ends an answer by itself."},
@@ -233,7 +234,7 @@ var promptBlock = &Block{
 			{Name: "groups", Type: "number", Computed: "1", Doc: "How many different system prompts there are. Each conversation has one of them, drawn at random.", Bounds: Bounds{Min: 1, Max: maxCount}, With: []string{"tokens"}},
 			{Name: "text", Type: "string", Computed: "made by tokgate", Doc: "The text itself."},
 		}},
-		{Name: "turns", Type: "number or object", Computed: "1", Doc: "How many turns a conversation has. Write a number, or { mean = 6, max = 20 } to draw it from a geometric distribution that begins at 1. A turn is one message and its answer. Each message has input_tokens tokens. The prompt of a turn contains all earlier turns, with the server's own answers. If a turn fails, its conversation ends, and the missing turns count as failed. turns needs a load of users or a rate, and api = \"chat\".", Example: `{ mean = 6, max = 20 }`, Bare: "max", Not: ofGenerated, Keys: []*Attr{
+		{Name: "turns", Type: "number or object", Computed: "1", Doc: "How many turns a conversation has. Write a number, or { mean = 6, max = 20 } to draw it from a geometric distribution that begins at 1. A turn is one message and its answer. Each message has input_tokens tokens. The prompt of a turn contains all earlier turns, with the server's own answers. If a turn fails, its conversation ends, and the missing turns count as failed. turns needs a load of users or a rate, and an api that takes messages.", Example: `{ mean = 6, max = 20 }`, Bare: "max", Not: ofGenerated, Keys: []*Attr{
 			{Name: "mean", Type: "number", Required: true, Doc: "The mean number: from 1 to (max + 1) / 2.", Bounds: Bounds{Min: 1, Max: 1000}},
 			{Name: "max", Type: "number", Required: true, Doc: "The largest number.", Bounds: Bounds{Min: 1, Max: 1000}},
 		}},
@@ -387,18 +388,6 @@ var pricesBlock = &Block{
 	Any: []string{"per_hour", "electricity"},
 }
 
-var reportBlock = &Block{
-	Name: "report",
-	Doc:  "The texts at the top of the report. They change no measurement and no verdict.",
-	Attrs: []*Attr{
-		{Name: "title", Type: "string", Computed: "the plan's name", Doc: "Title of the report."},
-		{Name: "subtitle", Type: "string", Doc: "A line under the title."},
-		{Name: "organization", Type: "string", Doc: "Who publishes the report."},
-		{Name: "logo", Type: "path", Doc: "A picture for the report: PNG or JPEG, at most 64 KiB. The path is relative to the plan, and must be inside the repository."},
-		{Name: "notes", Type: "list of strings", Doc: "Paragraphs for the first page of the report, such as what was left out and why."},
-	},
-}
-
 var historyBlock = &Block{
 	Name: "history",
 	Doc:  "Keeps the results of nightly runs in a folder. Each `tokgate run` adds one night, and compares it with the nights before. `tokgate history` shows all nights.",
@@ -460,6 +449,8 @@ var readingBlock = &Block{
 const (
 	leastAnswers = 50
 	mostAnswers  = 100_000
+
+	maxInputs = 2048 // of OpenAI's API
 )
 
 func claimAttrs() []*Attr {

@@ -85,8 +85,8 @@ func readPattern(s *body, w *plan.Workload, v cty.Value) *answers.Rule {
 
 func checkScore(b *body, w *plan.Workload, rule *answers.Rule) *answers.Rule {
 	switch {
-	case w.Prompt.Task != "" && w.Input > 0 && w.API != plan.Chat:
-		b.d.errorf(b.rng, sumScore, `A built-in task with input_tokens needs api = "chat". Remove api or input_tokens.`)
+	case w.Prompt.Task != "" && w.Input > 0 && !w.API.Chats():
+		b.d.errorf(b.rng, sumScore, `A built-in task with input_tokens needs an api that takes messages, such as "chat". Remove api or input_tokens.`)
 	case w.Prompt.Task == "" && w.Prompt.Dataset != nil && w.Input > 0 && rule.NeedsAnswer():
 		b.d.errorf(b.rng, sumScore, "With input_tokens tokgate cuts rows, and a cut row may lose what its answer depends on. Remove input_tokens.")
 	case w.Prompt.Replies != "" && rule.NeedsAnswer():

@@ -158,8 +158,8 @@ func (d *decoder) checkTrace(b *body, w *plan.Workload) {
 	if p := w.Prompt; p.Range != (hcl.Range{}) {
 		d.errorf(p.Range, sumConflict, "The trace sets the prompts. Remove the prompt block, or move it to another workload.")
 	}
-	if w.API == plan.Completions && r.HasMessages() {
-		d.errorf(b.rangeOf("api"), sumTrace, `The trace %s contains chat messages, which api = "completions" cannot send. Write api = "chat".`, r.Path)
+	if !w.API.Chats() && r.HasMessages() {
+		d.errorf(b.rangeOf("api"), sumTrace, `The trace %s contains chat messages, which api = %q cannot send. Write api = "chat".`, r.Path, w.API)
 	}
 	for _, s := range w.Servers {
 		if limit, flag := contextLimit(s); limit > 0 {

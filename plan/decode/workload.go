@@ -30,6 +30,7 @@ func (d *decoder) decodeWorkload(name, key string, blk *hcl.Block, sc *scope) *p
 	} else {
 		readTokens(b, w, p)
 		w.Prompt = readPrompt(b, w)
+		w.Prompt.Inputs, _ = b.integer("inputs")
 		readRequest(b, &w.Request)
 		w.Score = readScore(b, w)
 	}
@@ -44,6 +45,7 @@ func (d *decoder) decodeWorkload(name, key string, blk *hcl.Block, sc *scope) *p
 	readSLAs(b, w, p)
 	d.checkTrace(b, w)
 	d.checkTurns(w)
+	d.checkAPI(b, w)
 	d.checkContext(b.rangeOf("input_tokens"), w)
 	d.checkExtension(w)
 	if !mix { // a mix's capacity is checked later, when the thresholds of its parts are known
@@ -93,10 +95,12 @@ func readRequest(b *body, out *plan.Request) {
 var reservedFields = map[string]string{
 	"messages":              "it makes the prompts from input_tokens",
 	"prompt":                "it makes the prompts from input_tokens",
+	"input":                 "it makes the prompts from input_tokens",
 	"stream":                "it streams every answer",
 	"stream_options":        "it asks for the usage",
 	"max_tokens":            "use output_tokens",
 	"max_completion_tokens": "use output_tokens",
+	"max_output_tokens":     "use output_tokens",
 	"min_tokens":            "use output_tokens",
 	"ignore_eos":            "use output_tokens",
 	"n":                     "it measures one answer for each request",
@@ -136,6 +140,9 @@ func readTokens(b *body, w *plan.Workload, p *preset) {
 		} else {
 			b.needs(w, "input_tokens")
 		}
+	}
+	if w.API.Embeds() {
+		return
 	}
 	if w.Output = readOutput(b); b.unset("output_tokens") {
 		if p != nil && p.output > 0 {

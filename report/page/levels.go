@@ -37,6 +37,8 @@ var clientColumns = []measure{
 	figure(7, "e2e", "mean"),
 	figure(2, "throughput", ""),
 	{Column{"Cached of implied", 3}, "cache_hit_rate", hits},
+	textless(2, "input_throughput"),
+	textless(3, "request_rate"),
 	{Column{"Feels", 10}, "", feels},
 	{Column{"Measured for", 13}, "", window},
 }
@@ -82,6 +84,20 @@ func figure(rank int, name, stat string) measure {
 		}
 		return s.Stat(stat).Format(s.Unit)
 	}}
+}
+
+// textless returns a column with a rate, of cases without output tokens alone. Of others the throughput
+// says more.
+func textless(rank int, name string) measure {
+	column := figure(rank, name, "")
+	plain := column.of
+	column.of = func(c *report.Case) string {
+		if c.Summary("throughput").Stat("").OK {
+			return "–"
+		}
+		return plain(c)
+	}
+	return column
 }
 
 // gap returns a column with a statistic of itl, the gap between chunks. If chunks hold several

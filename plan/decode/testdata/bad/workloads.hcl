@@ -54,7 +54,7 @@ workload "natural-jitter" {
 }
 
 workload "api" {
-  api           = "responses" # ERROR: Unknown choice
+  api           = "chats" # ERROR: Unknown choice
   input_tokens  = 1024
   output_tokens = 128
   load { concurrency = [1] }
