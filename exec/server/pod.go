@@ -87,9 +87,10 @@ func (l *Launcher) pod(ctx context.Context, s *plan.Server, h *held, log *tail, 
 		return p, err
 	}
 	state(fmt.Sprintf("created pod %s in namespace %s", p.name, kube.namespace))
+	own := p.last // before others write it
 	p.watch(0)
 	p.beat()
-	if err := l.endDeadPods(ctx, kube, &p.last, state); err != nil {
+	if err := l.endDeadPods(ctx, kube, &own, state); err != nil {
 		return p, err
 	}
 	if err := p.starts(ctx, s.Ready.Timeout, state); err != nil {
