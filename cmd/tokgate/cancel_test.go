@@ -148,7 +148,7 @@ workload "w" {
 	// Use exec, so that tokgate replaces the shell, as the GitHub action does.
 	cmd := exec.Command("bash", "-e", "-c", `exec "$0" run p.hcl`, programFile(t, ""))
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "CI=true", "GITHUB_ACTIONS=true", "GITHUB_WORKSPACE="+dir, "XDG_STATE_HOME="+dir,
+	cmd.Env = append(os.Environ(), "CI=true", "GITHUB_ACTIONS=true", "GITHUB_WORKSPACE="+dir, "TOKGATE_STATE_DIR="+filepath.Join(dir, "state"),
 		"GITHUB_OUTPUT="+filepath.Join(dir, "output"), "GITHUB_STEP_SUMMARY="+filepath.Join(dir, "summary"))
 	job := begin(t, cmd)
 	t.Cleanup(func() { // end the processes even if the test has failed
@@ -219,7 +219,7 @@ workload "w" {
 `, tt.requests)
 			must.Do(t, os.WriteFile(filepath.Join(dir, "p.hcl"), []byte(plan), 0o644))
 			cmd := exec.Command("sh", "-c", tt.shell, programFile(t, ""))
-			cmd.Dir, cmd.Env = dir, append(os.Environ(), "XDG_STATE_HOME="+dir)
+			cmd.Dir, cmd.Env = dir, append(os.Environ(), "TOKGATE_STATE_DIR="+filepath.Join(dir, "state"))
 			c := begin(t, cmd)
 			c.waitFor("w at 1 on s")
 			c.signal(syscall.SIGHUP)

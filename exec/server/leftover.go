@@ -69,6 +69,10 @@ func (l *Launcher) leftovers(ctx context.Context, s *plan.Server, state func(str
 	for _, n := range notes {
 		o := leftover{Server: n.Server}
 		known[o.Container] = true
+		if o.Runtime == kubernetes && s.Started() && s.Pod == nil {
+			n.Leave() // a pod takes nothing of this machine; the next run that starts one looks for it
+			continue
+		}
 		runs, err := l.runs(ctx, o)
 		switch {
 		case err != nil:

@@ -9,6 +9,7 @@ import (
 	"os"
 	osexec "os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -109,11 +110,14 @@ type runtimeError struct{ runtime, call, said string }
 
 func (e *runtimeError) Error() string { return fmt.Sprintf("%s %s: %s", e.runtime, e.call, e.said) }
 
+// kubectlLog matches a line such as "E1128 15:12:54.777321   31045 memcache.go:265] …".
+var kubectlLog = regexp.MustCompile(`^[EIW]\d{4} \d\d:`)
+
 func lastWords(said string) string {
 	lines := strings.Split(said, "\n")
-	// Remove empty lines, and lines in which Docker points to its own help.
+	// Remove empty lines, lines in which Docker points to its own help, and what kubectl logs for its authors.
 	lines = slices.DeleteFunc(lines, func(s string) bool {
-		return strings.TrimSpace(s) == "" || strings.HasPrefix(s, "Run 'docker ") || strings.HasPrefix(s, "See 'docker ")
+		return strings.TrimSpace(s) == "" || kubectlLog.MatchString(s) || strings.HasPrefix(s, "Run 'docker ") || strings.HasPrefix(s, "See 'docker ")
 	})
 	return shorten(strings.Join(lines[max(len(lines)-3, 0):], "; "), 600)
 }
