@@ -28,7 +28,6 @@ type pod struct {
 	container string // of the server
 	inside    int    // port of the server in the pod
 	port      int    // port of this machine that is passed on to it; 0 if tokgate is in the cluster
-	forwarder int    // process that passes it on
 	log       *tail
 	died      []string // see engine.Engine
 	ctx       context.Context
@@ -39,10 +38,11 @@ type pod struct {
 	reread    bool          // the log was read once more
 	closing   bool
 
-	mu      sync.Mutex
-	last    podObject // as the cluster told it last
-	deleted bool      // the cluster said that the pod is no longer there
-	blind   error     // why the pod can no longer be watched
+	mu        sync.Mutex
+	last      podObject // as the cluster told it last
+	deleted   bool      // the cluster said that the pod is no longer there
+	forwarder int       // process that passes the port on
+	blind     error     // why the pod can no longer be watched
 }
 
 // podLife is how long a pod may live whose run has no budget.
@@ -289,7 +289,9 @@ func (p *pod) forward() {
 	cmd.Stdout, cmd.Stderr = said, said
 	err := cmd.Start()
 	if err == nil {
+		p.mu.Lock()
 		p.forwarder = cmd.Process.Pid
+		p.mu.Unlock()
 	}
 	go func() {
 		if err == nil {
@@ -379,7 +381,10 @@ func (p *pod) listens(context.Context) (fact string, err error) {
 	if p.port == 0 {
 		return "", nil
 	}
-	found, err := sockets(p.port, family(p.forwarder, ""))
+	p.mu.Lock()
+	forwarder := p.forwarder
+	p.mu.Unlock()
+	found, err := sockets(p.port, family(forwarder, ""))
 	if err != nil {
 		return "not known: " + err.Error(), nil
 	}
