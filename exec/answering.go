@@ -424,8 +424,10 @@ func (a *answering) pairs(c *plan.Compare) *metric.PairedAnswers {
 // apart sets how far embeddings are from the control's first ones. Embeddings that are missing are as
 // far as those of another input.
 func (h *response) apart(out *metric.PairedAnswer, first *response) {
-	if h != nil && first != nil && first.vectors != nil {
-		d := metric.Distance(first.vectors, h.vectors)
+	if h == nil || first == nil {
+		return
+	}
+	if d, ok := metric.Distance(first.vectors, h.vectors); ok {
 		out.Distance = &d
 	}
 }

@@ -138,24 +138,30 @@ func (a *PairedAnswer) stopsIn(b *PairedAnswer) bool {
 
 // Distance returns how far the vectors b are from the vectors a: the mean of 1 − the cosine of the
 // angle between two vectors of the same input. It is 0 if they point the same way, and at most 2. A
-// vector of another length, or without one, counts as 1, as if it were of another input.
-func Distance(a, b [][]float32) float64 {
-	sum := 0.0
+// vector of b that has another length, or no direction, counts as 1, as if it were of another input. A
+// vector of a that has no direction tells nothing: ok is then false, as it is without any.
+func Distance(a, b [][]float32) (mean float64, ok bool) {
 	for i := range a {
-		if i >= len(b) || len(a[i]) != len(b[i]) {
-			sum++
-			continue
+		length := math.Sqrt(product(a[i], a[i]))
+		if !(length > 0) || math.IsInf(length, 0) {
+			return 0, false
 		}
-		var x, y, dot float64
-		for j := range a[i] {
-			u, v := float64(a[i][j]), float64(b[i][j])
-			x, y, dot = x+u*u, y+v*v, dot+u*v
+		cosine := 0.0
+		if i < len(b) && len(a[i]) == len(b[i]) {
+			cosine = product(a[i], b[i]) / (length * math.Sqrt(product(b[i], b[i])))
 		}
-		cosine := dot / math.Sqrt(x*y)
 		if math.IsNaN(cosine) || math.IsInf(cosine, 0) {
 			cosine = 0
 		}
-		sum += 1 - cosine
+		mean += (1 - cosine) / float64(len(a))
 	}
-	return sum / float64(max(len(a), 1))
+	return mean, len(a) > 0
+}
+
+// product is the inner product of two vectors of one length.
+func product(a, b []float32) (sum float64) {
+	for i := range a {
+		sum += float64(a[i]) * float64(b[i])
+	}
+	return sum
 }

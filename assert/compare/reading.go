@@ -180,7 +180,7 @@ func (x *comparison) readOne(row *Change, r *metric.PairedAnswers, c claimed) {
 		why = "the control does not report how likely an answer is: " + verdict.OneLine(r.Unscored)
 	}
 	if why == "" && ofVectors(row.Metric) && slices.ContainsFunc(r.Pairs, unmeasured) {
-		why = "the control sent no embeddings for some inputs, so there is nothing to compare with"
+		why = "the control sent no embeddings for some inputs, or some without direction, so there is nothing to compare with"
 	}
 	if why != "" && row.Outcome != verdict.Fail {
 		row.lack(why)

@@ -102,17 +102,22 @@ func (l *Launcher) pod(ctx context.Context, s *plan.Server, h *held, log *tail, 
 	found["image"], found["node"] = s.Pod.Image, o.Spec.NodeName
 	put(found, "image_digest", o.digest(p.container))
 	put(found, "template", won)
-	if inCluster() {
-		h.url = "http://" + net.JoinHostPort(o.Status.PodIP, strconv.Itoa(p.inside))
-		return p, nil
+	if !inCluster() {
+		found["reached"] = "kubectl port-forward, which adds latency"
+		return p, p.passOn(s, h)
 	}
-	if err := l.takePort(h, s); err != nil {
-		return p, err
+	h.url = "http://" + net.JoinHostPort(o.Status.PodIP, strconv.Itoa(p.inside))
+	return p, nil
+}
+
+// passOn takes a port of this machine, and passes it on to the pod.
+func (p *pod) passOn(s *plan.Server, h *held) error {
+	if err := p.takePort(h, s); err != nil {
+		return err
 	}
 	p.port, h.url = h.port, local(h.port)
-	found["reached"] = "kubectl port-forward, which adds latency"
 	p.forward()
-	return p, nil
+	return nil
 }
 
 func podName(run, address string, n int) string {
