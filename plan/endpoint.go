@@ -4,11 +4,11 @@ import "github.com/hashicorp/hcl/v2"
 
 // Endpoint is a server that is already running.
 type Endpoint struct {
-	URL  string   // base URL, with or without /v1 at the end
-	More []string // further front ends of the same server: requests go to URL and to these in turn
+	URL  string   `plan:"url"`  // base URL, with or without /v1 at the end
+	More []string `plan:"urls"` // further front ends of the same server: requests go to URL and to these in turn
 	// Replicas are the servers behind the URL, if the plan names them. They get no load.
-	Replicas []Replica
-	APIKey   string            // "" sends none
+	Replicas []Replica         `plan:"replicas"`
+	APIKey   string            `plan:"api_key"` // "" sends none
 	Headers  map[string]string `plan:"headers"` // sent with every request
 	CAFile   string            `plan:"ca_file"` // PEM file of the CA to trust; resolved against the plan's folder
 	// CertFile and KeyFile are PEM files of the certificate that is shown to the server, and of its

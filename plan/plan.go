@@ -112,15 +112,15 @@ type Server struct {
 	Description string            `plan:"description"`
 	Flags       []Flag            // flags of the engine's command line, in order of the plan
 	Args        []string          `plan:"args"`
-	Ready       Ready             `plan:"ready"`
 	Expect      map[string]string // required fingerprint values, by key
-	Endpoint    *Endpoint         // at most one of Endpoint, Process, Container and Stack is set
-	Process     *Process
-	Container   *Container
-	Pod         *Pod
-	Stack       *Stack
-	Simulator   *Simulator `plan:"simulator"` // measured with --simulate, or if the plan sets none of them
-	Telemetry   Telemetry
+	Endpoint    *Endpoint         `plan:"endpoint"` // at most one of Endpoint, Process, Container, Pod and Stack is set
+	Process     *Process          `plan:"process"`
+	Container   *Container        `plan:"container"`
+	Pod         *Pod              `plan:"pod"`
+	Stack       *Stack            `plan:"stack"`
+	Ready       Ready             `plan:"ready"`
+	Simulator   *Simulator        `plan:"simulator"` // measured with --simulate, or if the plan sets none of them
+	Telemetry   Telemetry         `plan:"telemetry"`
 	Range       hcl.Range
 }
 
@@ -147,11 +147,11 @@ type Ready struct {
 
 // Process is a server that tokgate starts as a child process.
 type Process struct {
-	Command []string // nil means the engine's own command; see Server.Launch
-	Env     map[string]string
-	Dir     string `plan:"dir"`  // working directory, resolved against the plan's folder
-	Port    int    `plan:"port"` // 0 chooses a free port; the port replaces {port} in Command
-	GPUs    *GPUs  // nil: all GPUs that tokgate sees
+	Command []string          `plan:"command"` // nil means the engine's own command; see Server.Launch
+	Env     map[string]string `plan:"env"`
+	Dir     string            `plan:"dir"`  // working directory, resolved against the plan's folder
+	Port    int               `plan:"port"` // 0 chooses a free port; the port replaces {port} in Command
+	GPUs    *GPUs             `plan:"gpus"` // nil: all GPUs that tokgate sees
 	// ServedAs is the model id in requests; "" takes the id that /v1/models lists.
 	ServedAs string `plan:"served_as"`
 	Range    hcl.Range
@@ -159,21 +159,21 @@ type Process struct {
 
 // Container is a server that tokgate starts in a container.
 type Container struct {
-	Runtime    string   `plan:"runtime"` // "docker", "podman", or "" for the one on the PATH
-	Image      string   `plan:"image"`
-	Pull       Pull     `plan:"pull"`
-	Entrypoint string   `plan:"entrypoint"` // "": see Server.Entrypoint
-	Command    []string // nil: the engine's own command; see Server.Launch
-	Env        map[string]string
-	GPUs       *GPUs    // nil: none
-	Volumes    []string // host:container[:options]; a host path that begins with a dot is relative to the plan's folder
-	SharedMem  string   `plan:"shm_size"` // size of /dev/shm, such as "16g"; "": the runtime's default
-	Network    string   `plan:"network"`  // "" for the runtime's with the port published, or "host"
-	User       string   `plan:"user"`
-	Options    []string `plan:"options"` // further options of docker or podman run
-	Port       int      `plan:"port"`    // port on 127.0.0.1; 0 chooses a free one
-	Inside     int      // port inside the container; if Network is "host", the same as Port
-	ServedAs   string   `plan:"served_as"` // model id in requests; "" takes the id that /v1/models lists
+	Runtime    string            `plan:"runtime"` // "docker", "podman", or "" for the one on the PATH
+	Image      string            `plan:"image"`
+	Pull       Pull              `plan:"pull"`
+	Entrypoint string            `plan:"entrypoint"` // "": see Server.Entrypoint
+	Command    []string          `plan:"command"`    // nil: the engine's own command; see Server.Launch
+	Env        map[string]string `plan:"env"`
+	GPUs       *GPUs             `plan:"gpus"` // nil: none
+	Volumes    []string          // host:container[:options]; a host path that begins with a dot is relative to the plan's folder
+	SharedMem  string            `plan:"shm_size"` // size of /dev/shm, such as "16g"; "": the runtime's default
+	Network    string            `plan:"network"`  // "" for the runtime's with the port published, or "host"
+	User       string            `plan:"user"`
+	Options    []string          `plan:"options"`        // further options of docker or podman run
+	Port       int               `plan:"port"`           // port on 127.0.0.1; 0 chooses a free one
+	Inside     int               `plan:"container_port"` // port inside the container; if Network is "host", the same as Port
+	ServedAs   string            `plan:"served_as"`      // model id in requests; "" takes the id that /v1/models lists
 	Range      hcl.Range
 }
 

@@ -15,18 +15,18 @@ import (
 
 // Pod is a server that tokgate starts in a pod of a Kubernetes cluster.
 type Pod struct {
-	Image       string   `plan:"image"`
-	Entrypoint  string   `plan:"entrypoint"` // "": see Server.Entrypoint
-	Command     []string // nil: the engine's own command; see Server.Launch
-	Env         map[string]string
-	GPUs        int    `plan:"gpus"`         // 0: none
-	GPUResource string `plan:"gpu_resource"` // the cluster's name of a GPU
-	Namespace   string `plan:"namespace"`    // "": kubectl's own
-	Template    Tree   // the pod on which the pod is built; nil: none
-	File        string // path of the template, as the plan writes it
-	Inside      int    // port of the server in the pod
-	ServedAs    string `plan:"served_as"` // model id in requests; "" takes the id that /v1/models lists
-	Place       Place  // set by the run
+	Image       string            `plan:"image"`
+	Entrypoint  string            `plan:"entrypoint"` // "": see Server.Entrypoint
+	Command     []string          `plan:"command"`    // nil: the engine's own command; see Server.Launch
+	Env         map[string]string `plan:"env"`
+	GPUs        int               `plan:"gpus"`         // 0: none
+	GPUResource string            `plan:"gpu_resource"` // the cluster's name of a GPU
+	Namespace   string            `plan:"namespace"`    // "": kubectl's own
+	Template    Tree              // the pod on which the pod is built; nil: none
+	File        string            // path of the template, as the plan writes it
+	Inside      int               `plan:"container_port"` // port of the server in the pod
+	ServedAs    string            `plan:"served_as"`      // model id in requests; "" takes the id that /v1/models lists
+	Place       Place             // set by the run
 	Range       hcl.Range
 }
 

@@ -11,16 +11,16 @@ import (
 // Telemetry says how tokgate reads the metrics of a server and its GPUs during the load.
 type Telemetry struct {
 	Off      bool
-	Interval time.Duration `plan:"interval"` // time between two readings; at least MinInterval
-	URL      string        // URL of the server's metrics page; "" means the engine's usual page
-	DCGM     string        // URL of a DCGM exporter's page; "" for the GPU vendor's tool
+	Interval time.Duration `plan:"interval"`    // time between two readings; at least MinInterval
+	URL      string        `plan:"metrics_url"` // URL of the server's metrics page; "" means the engine's usual page
+	DCGM     string        `plan:"dcgm_url"`    // URL of a DCGM exporter's page; "" for the GPU vendor's tool
 	// GPUs lists the server's GPUs by index or UUID. nil means the GPUs that tokgate gave to the
 	// server. A server that tokgate did not start then has none.
 	GPUs    []string `plan:"gpus"`
 	Require Require
 	// Prometheus is asked about the server too; nil if none is.
-	Prometheus *Prometheus
-	Range      hcl.Range // place in the plan; zero without a telemetry block
+	Prometheus *Prometheus `plan:"prometheus"`
+	Range      hcl.Range   // place in the plan; zero without a telemetry block
 }
 
 // Prometheus is a Prometheus server that is asked about a server while the load runs.

@@ -33,7 +33,7 @@ const (
 )
 
 // tables lists files whose long lines are rows of a table.
-var tables = map[string]bool{"plan/decode/schema.go": true}
+var tables = map[string]bool{"plan/decode/schema.go": true, "plan/decode/schema_server.go": true}
 
 // flat lists types that are one line of a recording or a file that people write, so their fields stand side by side. Grouped, each
 // of the hundreds of literals of a request or a level would name the groups.

@@ -28,16 +28,6 @@ func (d *decoder) checkAPI(b *body, w *plan.Workload) {
 		}
 	}
 	d.checkEmbedded(w.Good)
-	for _, name := range []string{"score", "answers", "cancel"} {
-		if blocks := b.blocks[name]; len(blocks) > 0 {
-			d.errorf(blocks[0].DefRange, sumConflict, "Embeddings are vectors that come whole, so a %s block has no meaning with api = \"embeddings\". Remove it.", name)
-		}
-	}
-	for _, l := range w.Loads {
-		if l.Kind == metric.OpenLoop && l.Open.Trace != nil {
-			d.errorf(l.Range, sumConflict, "A trace says how long answers are, so it does not go with api = \"embeddings\". Write a rate instead.")
-		}
-	}
 }
 
 // checkEmbedded refuses thresholds on what embeddings do not have.

@@ -6,35 +6,31 @@ import (
 	"reflect"
 	"strings"
 	"time"
+
+	"github.com/tokgate/tokgate/plan"
 )
 
-// bind sets the fields of a struct from the attributes of the block. A field's tag names its
-// attribute, such as plan:"timeout"; the tag "." stands for a struct of attributes of the same block.
-// The field's type and the schema say how to read it: a struct is an object. A field stays unchanged
-// if the value is wrong, or if there is no value and no default.
+// bind sets the fields of a struct from the attributes of the block, and from the blocks in it. A
+// field's tag names its attribute or block, such as plan:"timeout"; the tag "." stands for a struct of
+// attributes of the same block. The field's type and the schema say how to read it: a struct is an
+// object. A field stays unchanged if the value is wrong, or if there is no value and no default.
 func (b *body) bind(into any) {
 	v := reflect.ValueOf(into).Elem()
 	for i := range v.NumField() {
-		switch name := v.Type().Field(i).Tag.Get("plan"); {
+		field, name := v.Field(i), v.Type().Field(i).Tag.Get("plan")
+		switch {
 		case name == ".":
-			b.bind(v.Field(i).Addr().Interface())
+			b.bind(field.Addr().Interface())
+		case name != "" && b.spec.block(name) != nil:
+			b.bindBlock(field, name)
 		case name != "" && b.spec.attr(name) != nil && b.hasValue(name):
-			b.bindField(v.Field(i), b.spec.attr(name))
+			b.bindField(field, b.spec.attr(name))
 		}
 	}
 }
 
-// bindBlocks sets the fields whose tag names a block in the block. A pointer stays nil without the
-// block; a struct then gets the defaults. A field Range of theirs gets the place of the block.
-func (b *body) bindBlocks(into any) {
-	v := reflect.ValueOf(into).Elem()
-	for i := range v.NumField() {
-		if name := v.Type().Field(i).Tag.Get("plan"); name != "" && b.spec.block(name) != nil {
-			b.bindBlock(v.Field(i), name)
-		}
-	}
-}
-
+// bindBlock sets a field from a block in the block. A pointer stays nil without the block; a struct
+// then gets the defaults. A field Range of theirs gets the place of the block.
 func (b *body) bindBlock(field reflect.Value, name string) {
 	child := b.child(name)
 	if field.Kind() == reflect.Pointer {
@@ -62,10 +58,21 @@ func (b *body) bindField(field reflect.Value, a *Attr) {
 	case *map[string]string:
 		*p = b.textMap(a.Name)
 		return
+	case **plan.GPUs:
+		*p = readGPUs(b)
+		return
 	}
-	if field.Kind() == reflect.Struct {
+	switch field.Kind() {
+	case reflect.Struct:
 		if o := b.object(a.Name); o != nil {
 			o.bind(field.Addr().Interface())
+		}
+		return
+	case reflect.Slice: // of objects
+		for _, o := range b.objects(a.Name) {
+			one := reflect.New(field.Type().Elem())
+			o.bind(one.Interface())
+			field.Set(reflect.Append(field, one.Elem()))
 		}
 		return
 	}
@@ -96,6 +103,8 @@ func (b *body) bindField(field reflect.Value, a *Attr) {
 			read = x.word
 		} else if a.Type == "path" {
 			read = x.path
+		} else if a.Type == "url" {
+			read = x.url
 		}
 		s, _ := read()
 		field.SetString(s)

@@ -80,7 +80,8 @@ type Clash struct{ With, Why string }
 // conditional reports whether what else the plan sets decides whether it may set the attribute.
 func (a *Attr) conditional() bool { return len(a.With)+len(a.Not) > 0 }
 
-var texts = []string{"string", "path", "string or list of strings", "list of strings", "map of strings", "object", "list of objects"}
+var texts = []string{"string", "path", "url", "string or list of strings", "list of strings", "list of urls",
+	"map of strings", "map of headers", "map of parameters", "map of variables", "object", "list of objects"}
 
 // Fields that the schema does not list are text too.
 func (b *Block) takesSecrets(name string) bool {

@@ -15,6 +15,7 @@ import (
 type body struct {
 	d      *decoder
 	spec   *Block
+	parent *body // the block or object that it stands in; nil for one of the plan itself
 	scope  *scope
 	path   string // path of the block in the plan, in the form of Default.Path
 	rng    hcl.Range
@@ -40,7 +41,11 @@ func (b *body) label(name string) string {
 }
 
 func (d *decoder) open(spec *Block, blk *hcl.Block, sc *scope, path string) *body {
-	b := &body{d: d, spec: spec, scope: sc, path: path, rng: blk.DefRange, labels: blk.Labels,
+	return d.openIn(nil, spec, blk, sc, path)
+}
+
+func (d *decoder) openIn(parent *body, spec *Block, blk *hcl.Block, sc *scope, path string) *body {
+	b := &body{parent: parent, d: d, spec: spec, scope: sc, path: path, rng: blk.DefRange, labels: blk.Labels,
 		attrs: hcl.Attributes{}, blocks: map[string][]*hcl.Block{}}
 	content := &hcl.BodyContent{}
 	var diags hcl.Diagnostics
@@ -80,7 +85,7 @@ func (b *body) children(name string) []*body {
 			if len(b.blocks[name]) > 1 {
 				path += "[" + strconv.Itoa(i) + "]"
 			}
-			c := b.d.open(b.spec.block(name), blk, b.scope, path)
+			c := b.d.openIn(b, b.spec.block(name), blk, b.scope, path)
 			c.quiet = b.quiet
 			b.opened[name] = append(b.opened[name], c)
 		}

@@ -7,7 +7,7 @@ import (
 )
 
 var cancelBlock = &Block{
-	Name: "cancel",
+	Name: "cancel", Not: []Clash{{"load.trace", "a trace sends only the requests of its rows. For clients that leave, use a rate"}, ofAnswers[0]},
 	Doc: "Clients that leave: tokgate closes the connection of some requests before their answers end. They come on top of those that stay, which keep their number, prompts, lengths and, at a rate, their times. Requests of clients that leave are never judged, and no failures. " +
 		"In a mix, a cancel block of the mix is that of all its parts.",
 	Attrs: []*Attr{

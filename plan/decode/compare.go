@@ -149,7 +149,7 @@ func checkBothRun(b *body, control, candidate *plan.Server) {
 		b.d.errorf(b.rangeOf("restart"), sumConflict, `With restart = "never" both servers run at the same time, but both use the same GPU. Give the servers different GPUs, or remove restart.`)
 	case x != nil && y != nil && x.Port != 0 && x.Port == y.Port:
 		b.d.errorf(b.rangeOf("restart"), sumConflict, `With restart = "never" both servers run at the same time, but both use port %d. Remove port, and write {port} in command.`, x.Port)
-	case control.Stack != nil && candidate.Stack != nil && control.Stack.URL == candidate.Stack.URL && control.Stack.URL != "":
+	case control.Stack != nil && candidate.Stack != nil && control.Stack.URL == candidate.Stack.URL && control.Stack.URL != unknownText:
 		b.d.errorf(b.rangeOf("restart"), sumConflict, `With restart = "never" both servers run at the same time, but both answer at %s. Give each a URL of its own, or remove restart.`, control.Stack.URL)
 	}
 }

@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"cmp"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -13,20 +14,22 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-func readContainer(b *body, s *plan.Server) *plan.Container {
-	c := b.child("container")
-	if c == nil {
-		return nil
+func finishContainer(b *body, s *plan.Server) {
+	c := s.Container
+	checkCommand(b, s, c.Command)
+	b.noteComputed("gpus")
+	checkImage(b, c.Image)
+	c.Volumes = readVolumes(b)
+	readSharedMemory(b, s, c)
+	checkOptions(b, c.Options)
+	b.noteComputed("port")
+	switch c.Network {
+	case "none":
+		b.d.errorf(b.rangeOf("network"), sumConflict, `With network = "none" no request can reach the server. Choose another network, or remove the argument.`)
+	case "host": // the server listens on Port
+	default:
+		c.Inside = cmp.Or(c.Inside, insidePort(b, s))
 	}
-	out := &plan.Container{Range: c.rng}
-	c.bind(out)
-	out.Command, out.Env, out.GPUs = readCommand(c, s), readEnvironment(c), readGPUs(c)
-	checkImage(c, out.Image)
-	out.Volumes = readVolumes(c)
-	readSharedMemory(c, s, out)
-	checkOptions(c, out.Options)
-	readPorts(c, s, out)
-	return out
 }
 
 var (
@@ -120,24 +123,8 @@ func hasOption(options []string, names ...string) bool {
 	})
 }
 
-func readPorts(b *body, s *plan.Server, c *plan.Container) {
-	if !b.given("port") {
-		b.note("port", b.spec.attr("port").Computed, "")
-	}
-	switch {
-	case c.Network == "none":
-		b.d.errorf(b.rangeOf("network"), sumConflict, `With network = "none" no request can reach the server. Choose another network, or remove the argument.`)
-	case c.Network == "host":
-		return
-	}
-	c.Inside = readInside(b, s)
-}
-
-// readInside returns the port on which the server listens inside its container.
-func readInside(b *body, s *plan.Server) int {
-	if n, ok := b.integer("container_port"); ok {
-		return n
-	}
+// insidePort returns the port on which the server listens inside its container, if the plan sets none.
+func insidePort(b *body, s *plan.Server) int {
 	port, why := engine.Of(s.Engine).Launch.Port, "engine = \""+s.Engine+"\""
 	if n, ok := s.FlagNumber("port"); ok && n > 0 && n < 65536 {
 		port, why = n, "flags"

@@ -52,8 +52,6 @@ const (
 	sumServerUnused      = "Unused server"
 	sumDrafts            = "Drafts of synthetic prompts"
 	sumNoBudget          = "No time limit"
-	sumServerTarget      = "Server has no target"
-	sumServerTargets     = "Server has several targets"
 	sumServerReference   = "Invalid server reference"
 	sumNoServer          = "Plan has no server"
 	sumURL               = "Invalid URL"

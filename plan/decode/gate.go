@@ -37,21 +37,23 @@ func (d *decoder) decodeGate() {
 
 // "+25%" is read as the factor 1.25.
 func readMustDetect(b *body, g *plan.Gate) {
-	sizes := b.textMap("must_detect")
-	rng := b.rangeOf("must_detect")
-	for _, kind := range slices.Sorted(maps.Keys(sizes)) {
-		if !slices.Contains(plan.Slower, kind) {
-			b.d.errorf(rng, sumOneOf, "must_detect has no key %q.%s Its keys are %s.", kind, suggest.DidYouMean(kind, plan.Slower), choices(plan.Slower))
+	o := b.object("must_detect")
+	if o == nil {
+		return
+	}
+	for _, kind := range slices.Sorted(maps.Keys(o.attrs)) {
+		size, ok := get(o, kind, item.words)
+		if !ok {
 			continue
 		}
-		text, plus := strings.CutPrefix(sizes[kind], "+")
+		text, plus := strings.CutPrefix(size, "+")
 		text, percent := strings.CutSuffix(text, "%")
 		more, err := strconv.ParseFloat(text, 64)
 		if !plus || !percent || err != nil || !(more >= 1 && more <= 900) {
-			b.d.errorf(rng, sumOutOfRange, `must_detect %s = %q is not valid. Write how much longer this part takes, from "+1%%" to "+900%%".`, kind, sizes[kind])
+			b.d.errorf(o.rng, sumOutOfRange, `must_detect %s = %q is not valid. Write how much longer this part takes, from "+1%%" to "+900%%".`, kind, size)
 			continue
 		}
-		g.MustDetect = append(g.MustDetect, plan.Detect{Kind: kind, Factor: 1 + more/100, Range: rng})
+		g.MustDetect = append(g.MustDetect, plan.Detect{Kind: kind, Factor: 1 + more/100, Range: o.rng})
 	}
 }
 

@@ -99,6 +99,15 @@ func (x item) path() (string, bool) {
 	return filepath.Join(x.d.dir, filepath.FromSlash(p)), ok
 }
 
+// url reads the base URL of a server, or the URL of one of its pages.
+func (x item) url() (string, bool) {
+	text, ok := x.text()
+	if problem := URLProblem(text); ok && text != unknownText && problem != "" {
+		x.errorf(sumURL, "%s", problem)
+	}
+	return text, ok
+}
+
 func (x item) word() (string, bool) { return x.wordOf(x.attr.OneOf) }
 
 func (x item) wordOf(words []string) (string, bool) {

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/tokgate/tokgate/metric"
 )
 
 // JSONSchema writes the language as a JSON Schema (draft 2020-12), for editors of plans in JSON
@@ -67,12 +65,14 @@ func (b *Block) rules() []any {
 	}
 	clashes := func(name string, not []Clash) {
 		for _, c := range not {
-			rule(name, object{"not": set(c.With)})
+			if _, _, outside := inBlock(c.With); !outside { // what is in another block cannot be seen from here
+				rule(name, object{"not": set(c.With)})
+			}
 		}
 	}
 	for _, a := range b.Attrs {
 		clashes(a.Name, a.Not)
-		if len(a.With) > 0 {
+		if _, _, outside := inBlock(strings.Join(a.With, " ")); len(a.With) > 0 && !outside {
 			rule(a.Name, maySet(a.With))
 		}
 		if a.Required && len(a.With) == 0 && len(a.Not) > 0 {
@@ -143,11 +143,7 @@ func (s jsonSchema) attr(a *Attr) object {
 	if !a.Required && (a.Default != "" || a.Computed != "") {
 		doc += " Default: " + a.defaultText() + "."
 	}
-	typ := a.Type
-	if _, ok := metric.Lookup(a.Name); ok {
-		typ = "threshold or list of thresholds"
-	}
-	out := s.typeOf(a, typ)
+	out := s.typeOf(a, a.Type)
 	out["description"] = doc + a.together()
 	return out
 }
@@ -232,6 +228,7 @@ var jsonTypes = func() map[string][]object {
 		"duration":                   {span},
 		"rate":                       {text},
 		"share":                      {digits, share},
+		"limit":                      {digits, text},
 		"rate or object":             {text, anObject},
 		"map or set of strings":      {anObject, anyList},
 		"list of numbers":            {list(number)},
@@ -250,10 +247,10 @@ var jsonTypes = func() map[string][]object {
 		names []string
 		of    of
 	}{
-		{[]string{"string", "path", "type", "change", "server", "comparison"}, of{text}},
-		{[]string{"object", "map of strings", "map of shares", "map of limits"}, of{anObject}},
-		{[]string{"list of strings", "list of paths", "list of numbers or strings", "list of objects"}, of{anyList}},
-		{[]string{"threshold or list of thresholds", "string or list of strings", "server or list of servers", "workload or list of workloads"}, of{text, list(text)}},
+		{[]string{"string", "path", "url", "type", "server", "comparison"}, of{text}},
+		{[]string{"object", "object of limits", "map of strings", "map of shares", "map of headers", "map of parameters", "map of variables"}, of{anObject}},
+		{[]string{"list of strings", "list of urls", "list of paths", "list of numbers or strings", "list of objects"}, of{anyList}},
+		{[]string{"threshold or list of thresholds", "change", "string or list of strings", "server or list of servers", "workload or list of workloads"}, of{text, list(text)}},
 	} {
 		for _, name := range alike.names {
 			types[name] = alike.of

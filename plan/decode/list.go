@@ -2,6 +2,7 @@ package decode
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -71,7 +72,11 @@ func (b *body) noNull(list []item, e item) []item {
 func (b *body) texts(name string) []string {
 	var out []string
 	for _, e := range b.list(name) {
-		if s, ok := e.words(); ok {
+		read := e.words
+		if e.attr.Type == "list of urls" {
+			read = e.url
+		}
+		if s, ok := read(); ok {
 			out = append(out, s)
 		}
 	}
@@ -97,9 +102,24 @@ func (b *body) textMap(name string) map[string]string {
 		one.name = fmt.Sprintf("%s[%q]", name, k)
 		if s, ok := one.words(); ok {
 			out[k] = s
+			one.checkName(k, s)
 		}
 	}
 	return out
+}
+
+// checkName checks the name of a header or a variable. The values of headers and parameters that
+// authenticate are secrets.
+func (x item) checkName(name, value string) {
+	switch kind := x.attr.Type; {
+	case kind == "map of variables" && (name == "" || strings.ContainsAny(name, "=\x00") || strings.TrimSpace(name) != name):
+		x.errorf(sumInvalidName, "%q is not a valid name of an environment variable.", name)
+	case kind == "map of headers" && (!headerName.MatchString(name) || strings.ContainsAny(value, "\r\n\x00")):
+		x.errorf(sumOutOfRange, "%q is not a valid HTTP header.", name)
+	}
+	if secretHeader.MatchString(name) && (x.attr.Type == "map of headers" || x.attr.Type == "map of parameters") {
+		x.d.addSecret(value)
+	}
 }
 
 // object opens an object as a block whose attributes are the keys of the attribute in the schema. A
@@ -128,7 +148,7 @@ func (b *body) open(name string, x item) *body {
 		return nil
 	}
 	o := &body{
-		d: b.d, spec: &Block{Name: x.name, Attrs: x.attr.Keys}, scope: b.scope, path: b.path + "." + name,
+		d: b.d, spec: &Block{Name: x.name, Attrs: x.attr.Keys}, parent: b, scope: b.scope, path: b.path + "." + name,
 		rng: x.rng, attrs: hcl.Attributes{}, of: &x, quiet: b.quiet,
 	}
 	set := func(key string, v cty.Value) {

@@ -26,12 +26,9 @@ func readUsers(b *body, l *plan.Load, _ *preset) {
 	}
 }
 
-func readTurns(p *body, w *plan.Workload) (turns traffic.Turns) {
+func readTurns(p *body) (turns traffic.Turns) {
 	if !p.given("turns") {
 		return turns
-	}
-	if !w.API.Chats() {
-		p.d.errorf(p.rangeOf("turns"), sumConflict, `turns need an api that takes messages: "chat", "responses" or "messages".`)
 	}
 	o := p.object("turns")
 	if o == nil {

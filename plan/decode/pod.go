@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"cmp"
 	"regexp"
 
 	"go.yaml.in/yaml/v3"
@@ -8,23 +9,18 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-func readPod(b *body, s *plan.Server) *plan.Pod {
-	x := b.child("pod")
-	if x == nil {
-		return nil
+func finishPod(b *body, s *plan.Server) {
+	p := s.Pod
+	checkCommand(b, s, p.Command)
+	p.Inside = cmp.Or(p.Inside, insidePort(b, s))
+	checkImage(b, p.Image)
+	if b.isSet("namespace") && p.Namespace != unknownText && !namespaceWord.MatchString(p.Namespace) {
+		b.d.errorf(b.rangeOf("namespace"), sumOutOfRange, "%q is not a namespace: its names have small letters, digits and dashes.", p.Namespace)
 	}
-	out := &plan.Pod{Range: x.rng}
-	x.bind(out)
-	out.Command, out.Env, out.Inside = readCommand(x, s), readEnvironment(x), readInside(x, s)
-	checkImage(x, out.Image)
-	if x.isSet("namespace") && out.Namespace != unknownText && !namespaceWord.MatchString(out.Namespace) {
-		x.d.errorf(x.rangeOf("namespace"), sumOutOfRange, "%q is not a namespace: its names have small letters, digits and dashes.", out.Namespace)
+	if b.given("template") {
+		p.File = b.text("template")
+		p.Template = readTemplate(b, p.File)
 	}
-	if x.given("template") {
-		out.File = x.text("template")
-		out.Template = readTemplate(x, out.File)
-	}
-	return out
 }
 
 var namespaceWord = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)

@@ -7,15 +7,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-func readPrometheus(t *body) *plan.Prometheus {
-	b := t.child("prometheus")
-	if b == nil {
-		return nil
-	}
-	out := &plan.Prometheus{Range: b.rng}
-	b.bind(out)
-	checkURL(b, "url", out.URL)
-	checkHeaders(b, "headers", out.Headers)
+func readSeries(b *body, out *plan.Prometheus) {
 	for _, s := range b.children("series") {
 		def := metric.Def{Name: s.labels[0], Title: s.labels[0], Scope: metric.PerReading, Source: metric.Queried,
 			Unit: metric.Unit(s.oneOf("unit")), Doc: "A series of the plan, read from Prometheus.", NoValue: "Prometheus has no sample of it"}
@@ -29,10 +21,6 @@ func readPrometheus(t *body) *plan.Prometheus {
 			out.Series = append(out.Series, plan.Series{Def: def, PromQL: s.text("promql")})
 		}
 	}
-	if len(out.Series) == 0 && !b.stray && len(b.blocks["series"]) == 0 {
-		b.d.errorf(b.rng, sumMissing, `A prometheus block needs a series, such as series "replicas" { promql = "count(up == 1)" }.`)
-	}
-	return out
 }
 
 // seriesFits checks the name of a series. The same series of several servers must be defined alike,

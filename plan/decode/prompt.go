@@ -15,7 +15,7 @@ func readPrompt(b *body, w *plan.Workload) plan.Prompt {
 	if p == nil {
 		return plan.Prompt{}
 	}
-	out := plan.Prompt{Range: p.rng, Turns: readTurns(p, w)}
+	out := plan.Prompt{Range: p.rng, Turns: readTurns(p)}
 	if p.given("system") {
 		readSystem(p, w, &out)
 	}
@@ -174,9 +174,6 @@ func readSystem(p *body, w *plan.Workload, out *plan.Prompt) {
 	o := p.object("system")
 	if o == nil {
 		return
-	}
-	if !w.API.Chats() {
-		p.d.errorf(o.rng, sumConflict, `A system prompt needs an api that takes messages: "chat", "responses" or "messages".`)
 	}
 	system := plan.System{Groups: 1}
 	o.bind(&system)

@@ -137,6 +137,9 @@ func beside(b *Block, a *Attr) string {
 	if len(a.With) == 0 {
 		return ""
 	}
+	if _, _, outside := inBlock(a.With[0]); outside {
+		return "" // it holds by default
+	}
 	name, _, _ := strings.Cut(a.With[0], " = ")
 	return beside(b, b.attr(name)) + b.example(a.With[0]) + "\n"
 }
@@ -167,10 +170,16 @@ func writeBlock(b *strings.Builder, block *Block, path string) {
 		fmt.Fprintf(b, "## %s\n\n", header)
 	}
 	b.WriteString(block.Doc)
-	for how, names := range map[string][]string{"exactly": block.One, "at least": block.Any} {
-		if names != nil {
-			fmt.Fprintf(b, " It needs %s one of `%s`.", how, strings.Join(names, "`, `"))
-		}
+	list := func(names []string) string { return "`" + strings.Join(names, "`, `") + "`" }
+	switch {
+	case block.One != nil && block.Any != nil:
+		fmt.Fprintf(b, " It needs at most one of %s; without it, %s.", list(block.One), list(block.Any))
+	case block.One != nil:
+		fmt.Fprintf(b, " It needs exactly one of %s.", list(block.One))
+	case len(block.Any) == 1:
+		fmt.Fprintf(b, " It needs %s.", list(block.Any))
+	case block.Any != nil:
+		fmt.Fprintf(b, " It needs at least one of %s.", list(block.Any))
 	}
 	for _, c := range block.Not {
 		fmt.Fprintf(b, " Not with `%s`.", c.With)

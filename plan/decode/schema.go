@@ -36,13 +36,19 @@ func policyAttrs(inWorkload bool) []*Attr {
 	return attrs
 }
 
+var slowdowns = []*Attr{
+	{Name: "overhead", Type: "limit", Doc: "What the server does for a request besides the model."},
+	{Name: "prefill", Type: "limit", Doc: "The work on a prompt."},
+	{Name: "decode", Type: "limit", Doc: "The work on a token of an answer."},
+}
+
 var gateBlock = &Block{
 	Name: "gate",
 	Doc:  "The policy of the plan.",
 	Attrs: append(policyAttrs(false),
 		&Attr{Name: "budget", Type: "duration", Computed: "none", Doc: "The longest time that the whole run may take, including the start and the end of the servers.", Bounds: Bounds{Min: second, Max: maxDuration}},
 		&Attr{Name: "measure_only", Type: "bool", Default: `false`, Doc: "Whether the plan only measures. Then a threshold, a capacity or a comparison that does not hold is a warning. Otherwise the plan needs a threshold, or another condition that can fail."},
-		&Attr{Name: "must_detect", Type: "map of strings", Computed: "nothing", Doc: "Slowdowns that the gate must notice in at least 95 of 100 simulated runs. Each value says how much longer `decode`, `prefill` or `overhead` takes, such as { decode = \"+25%\" }. If the gate notices fewer, `plan` and `run` exit with 2. See `tokgate strength`."},
+		&Attr{Name: "must_detect", Type: "object of limits", Computed: "nothing", Example: `{ decode = "+25%" }`, Keys: slowdowns, Doc: "Slowdowns that the gate must notice in at least 95 of 100 simulated runs. Each value says how much longer that part takes, such as { decode = \"+25%\" }. If the gate notices fewer, `plan` and `run` exit with 2. See `tokgate strength`."},
 	),
 }
 
@@ -69,111 +75,11 @@ var localsBlock = &Block{
 	Doc: "Values with names. Their order does not matter.",
 }
 
-var serverBlock = &Block{
-	Name: "server", Labels: []string{"name"}, Repeat: true, ToServer: true,
-	Doc: "One server under test: an endpoint, a process, a container, a pod, a stack or a simulator.",
-	Attrs: []*Attr{
-		{Name: "for_each", Type: "map or set of strings", Doc: "Declares one server for each element, named server.name[\"key\"]. In the block, each.key and each.value are the key and the value of the element."},
-		{Name: "engine", Type: "string", Default: `"openai"`, Doc: "The engine: `" + strings.Join(engine.Names(engine.Engine.Known), "`, `") + "`, or `" + engine.Plain + "` for any other server with an OpenAI-compatible API.", OneOf: engine.Names(nil)},
-		{Name: "title", Type: "string", Doc: "The name of the server in reports, instead of its address."},
-		{Name: "description", Type: "string", Doc: "One line about the server, for the report."},
-		{Name: "model", Type: "string", Doc: "The name of the model. Reports show it, and tokgate starts an engine with it if no `command` is set."},
-		{Name: "flags", Type: "object", Doc: "The engine's own flags, by name without dashes. `true` becomes --name. `false` becomes --no-name; it is an error if the engine has no such flag. `null` leaves the flag out. A list becomes one flag with several words. An object becomes JSON."},
-		{Name: "args", Type: "list of strings", Doc: "More arguments for the server. They follow the flags on its command line."},
-	},
-	Blocks: []*Block{
-		{
-			Name: "endpoint", ToServer: true, Doc: "A server that runs already.",
-			Attrs: []*Attr{
-				{Name: "url", Type: "string", Required: true, Doc: "Base URL of the server, with or without /v1.", Example: `"http://127.0.0.1:8000"`, Not: []Clash{{"urls", "write every front end in urls"}}},
-				{Name: "urls", Type: "list of strings", Doc: "Base URLs of several front ends of one server. Requests go to them in turn, and each sample says where it went.", Example: `["http://10.0.0.1:8000", "http://10.0.0.2:8000"]`},
-				{Name: "api_key", Type: "string", Computed: "no key is sent", Doc: "The key that tokgate sends as a bearer token. tokgate never prints or stores it."},
-				{Name: "headers", Type: "map of strings", Doc: "Headers that are sent with every request."},
-				{Name: "ca_file", Type: "path", Computed: "the system's", Doc: "A PEM file with the certificate authority that tokgate trusts. The path is relative to the plan. A file outside the repository may contain only certificates."},
-				{Name: "cert_file", Type: "path", Computed: "tokgate shows no certificate", Doc: "A PEM file with the certificate that tokgate shows to a server that asks for one (mutual TLS), and those of its issuers. The path is relative to the plan.", Example: `"client.pem"`, Not: []Clash{{`redirects = "any"`, "another host could then ask for the certificate"}}},
-				{Name: "key_file", Type: "path", Required: true, Doc: "A PEM file with the key of `cert_file`. The path is relative to the plan. tokgate never prints or stores what it contains.", Example: `"client.key"`, With: []string{"cert_file"}},
-				{Name: "url_query", Type: "map of strings", Doc: "Query parameters that are added to the URL of every request, such as { api-version = \"2025-04-01-preview\" }. They are not sent to another host."},
-				{Name: "session_header", Type: "string", Computed: "no session is sent", Doc: "The name of a header that tells a gateway which requests belong together, such as \"x-session-id\". Each conversation has its own value, which all its turns carry; a request without a conversation has a value of its own. The values are random in each run.", Example: `"x-session-id"`},
-				{Name: "h2c", Type: "bool", Default: `false`, Doc: "Whether requests to an http:// URL use HTTP/2 from the start, without TLS. Requests to an https:// URL use HTTP/2 anyway if the server offers it."},
-				{Name: "redirects", Type: "string", Default: `"same"`, Doc: "Which redirects tokgate follows. `same`: redirects to the same host, also from http to https. `any`: redirects to other hosts too; the fingerprint then records the last host.", OneOf: []string{"same", "any"}},
-				{Name: "served_as", Type: "string", Computed: "the server's answer at /v1/models", Doc: "The model id that tokgate sends in each request."},
-				{Name: "replicas", Type: "list of objects", Doc: "The servers behind a gateway, such as [{ url = \"http://10.0.0.1:8000\" }, { url = \"http://10.0.0.2:8000\" }]. tokgate reads what each reports about itself and its metrics page, and sends it no load. It sends them neither `api_key` nor the `headers` of the endpoint. A replica that restarts, changes or differs from the others is an error.", Example: `[{ url = "http://10.0.0.1:8000" }, { url = "http://10.0.0.2:8000" }]`, Keys: []*Attr{
-					{Name: "url", Type: "string", Required: true, Doc: "Base URL of the replica."},
-					{Name: "headers", Type: "map of strings", Doc: "Headers that are sent with every request to the pages of the replica."},
-				}},
-			},
-		},
-		{
-			Name: "process", ToServer: true, Doc: "A server that tokgate starts as a child process. At the end, tokgate stops it and every process that it started.",
-			Attrs: []*Attr{
-				{Name: "command", Type: "list of strings", Computed: "the engine's own: see [Engines](engines.md#how-they-are-started)", Doc: "The program and its arguments. tokgate appends `flags` and `args`, and replaces {port} by the port."},
-				{Name: "env", Type: "map of strings", Doc: "Environment variables of the process, in addition to tokgate's own. tokgate never prints their values."},
-				{Name: "dir", Type: "path", Default: `"."`, Doc: "The working folder of the process. The path is relative to the plan."},
-				{Name: "port", Type: "number", Computed: "a free port", Doc: "The port that the server listens on.", Bounds: Bounds{Min: 1, Max: maxPort}},
-				{Name: "gpus", Type: gpusType, Computed: "all GPUs that tokgate itself may use", Doc: gpusDoc, Bounds: Bounds{Max: maxGPUs}},
-				{Name: "served_as", Type: "string", Computed: "the server's answer at /v1/models", Doc: "The model id that tokgate sends in each request."},
-			},
-		},
-		{
-			Name: "container", ToServer: true, Doc: "A server that tokgate starts in a container. tokgate removes the container afterwards.",
-			Attrs: []*Attr{
-				{Name: "image", Type: "string", Required: true, Doc: "The image, by tag or digest. The report shows the digest of the image that ran."},
-				{Name: "runtime", Type: "string", Computed: "docker, or podman if docker is not on the PATH", Doc: "The container runtime: `docker` or `podman`.", OneOf: []string{"docker", "podman"}},
-				{Name: "pull", Type: "string", Default: `"missing"`, Doc: "When tokgate pulls the image. `missing`: only if it is not on the machine. `always`: even if it is on the machine. `never`: not at all.", OneOf: []string{"missing", "always", "never"}},
-				{Name: "command", Type: "list of strings", Computed: "the engine's own: see [Engines](engines.md#how-they-are-started)", Doc: "The arguments of the image's entrypoint. tokgate appends `flags` and `args`, and replaces {port} by the port inside the container."},
-				{Name: "entrypoint", Type: "string", Computed: "the engine's program, or the image's own entrypoint if command is set", Doc: "The program to run instead of the image's own entrypoint."},
-				{Name: "env", Type: "map of strings", Doc: "Environment variables of the container. tokgate never prints their values, and never passes them on a command line."},
-				{Name: "gpus", Type: gpusType, Computed: "none", Doc: gpusDoc, Bounds: Bounds{Max: maxGPUs}},
-				{Name: "volumes", Type: "list of strings", Doc: "Folders to mount: \"host:container\" or \"host:container:ro\". A host path that begins with . is relative to the plan. A name without a slash, as in \"cache:/root/.cache\", is a named volume of docker or podman."},
-				{Name: "shm_size", Type: "string", Computed: "the engine's own: see [Engines](engines.md#how-they-are-started)", Doc: "The size of /dev/shm in the container, such as \"16g\"."},
-				{Name: "network", Type: "string", Computed: "the runtime's default network", Doc: "The network that the container joins. With \"host\" the container uses the network of the machine: tokgate publishes no port, and the server listens on 127.0.0.1."},
-				{Name: "user", Type: "string", Computed: "the image's own user", Doc: "The user of the container, or user:group."},
-				{Name: "options", Type: "list of strings", Doc: "More options for `docker create` or `podman create`, such as [\"--ipc\", \"host\"]."},
-				{Name: "port", Type: "number", Computed: "a free port", Doc: "The port on 127.0.0.1 at which tokgate reaches the container.", Bounds: Bounds{Min: 1, Max: maxPort}},
-				{Name: "container_port", Type: "number", Computed: "the engine's own: see [Engines](engines.md#how-they-are-started)", Doc: "The port that the server listens on inside the container.", Bounds: Bounds{Min: 1, Max: maxPort}, Not: []Clash{{`network = "host"`, "the container then uses the ports of the machine. Set port instead"}}},
-				{Name: "served_as", Type: "string", Computed: "the server's answer at /v1/models", Doc: "The model id that tokgate sends in each request."},
-			},
-		},
-		podBlock,
-		stackBlock,
-		{
-			Name: "simulator", Doc: "The built-in simulator. If the server has no other target, the simulator is the server under test. If it has one, `run --simulate` uses the simulator in its place, in virtual time.",
-			Attrs: []*Attr{
-				{Name: "profile", Type: "string", Default: `"default"`, Doc: "The name of a built-in profile, or the path of a profile file relative to the plan. A file outside the repository needs `--files`."},
-				{Name: "seed", Type: "number", Default: `1`, Doc: "The seed of the simulator's random noise.", Bounds: Bounds{Min: -maxInteger, Max: maxInteger}},
-			},
-		},
-		{
-			Name: "ready", Doc: "The wait for the server. A server is ready when it has answered one real completion.",
-			Attrs: []*Attr{
-				{Name: "timeout", Type: "duration", Computed: "30s for an endpoint or the simulator, 10m for a process or a stack (not counting `up`), 20m for a container or a pod (not counting the pull)", Doc: "How long tokgate waits until the server is ready.", Bounds: Bounds{Min: millisecond, Max: day}},
-			},
-		},
-		{
-			Name: "telemetry", ToServer: true, Doc: "What tokgate reads while the load runs: the server's metrics page and the state of its GPUs.",
-			Attrs: []*Attr{
-				{Name: "enabled", Type: "bool", Default: `true`, Doc: "Whether tokgate reads telemetry."},
-				{Name: "interval", Type: "duration", Default: `"1s"`, Doc: "The time between two readings, at least 100ms.", Bounds: Bounds{Min: minInterval, Max: hour}},
-				{Name: "metrics_url", Type: "string", Computed: "the engine's own page: see [Engines](engines.md#how-they-are-started)", Doc: "The URL of the server's metrics page. It must be in Prometheus's text format."},
-				{Name: "dcgm_url", Type: "string", Computed: "readings come from nvidia-smi or amd-smi on this machine", Doc: "The URL of a DCGM exporter's page. Set it if the GPUs are in another machine."},
-				{Name: "gpus", Type: "list of numbers or strings", Computed: "the GPUs of the process or container; none for an endpoint, a pod or a stack", Doc: "The GPUs that the server uses, by index or UUID. tokgate does not know the GPUs of an endpoint, a pod or a stack. If they are in this machine, list them, or tokgate reads nothing from them. With `dcgm_url` the list is optional: without it, tokgate reads every GPU on the page."},
-				{Name: "require", Type: "map of limits", Computed: `{ throttled = "< 1%" }, if the GPUs report it`, Doc: "Upper limits on the state of the GPUs while a round is measured. A round that breaks a limit is not valid. `throttled`: the share of readings with thermal or hardware slowdown. `clock_spread`: in a comparison, how much the mean GPU clocks of control and candidate differ in a round. `foreign_processes`: the number of processes on the GPUs that this run did not start. \"any\" removes a limit."},
-			},
-			Blocks: []*Block{prometheusBlock},
-		},
-		{
-			Name: "expect", ToServer: true, Free: "a key of the fingerprint, with the value that tokgate must find",
-			Doc: "What tokgate must find at the server before it sends load. If it finds another value, the run ends. The keys are those of the [fingerprint](servers.md#what-it-is), such as version, gpu or model.",
-		},
-	},
-}
-
-const (
-	gpusType = "number, list of strings or \"all\""
-	gpusDoc  = "The GPUs that the server gets: a number of free GPUs (0 for none), a list of indexes or UUIDs, or \"all\". tokgate gives only GPUs that it may use itself (CUDA_VISIBLE_DEVICES). It reserves them, so that no other run of tokgate uses them at the same time."
+var (
+	ofParts   = []Clash{{"mix", "each part of a mix sets its own. Remove it here, and set it in the parts"}}
+	ofAnswers = append([]Clash{{`api = "embeddings"`, "embeddings are vectors that come whole. Remove the block"}}, ofParts...)
+	ofTalks   = []string{`workload.api = "chat"`, `workload.api = "responses"`, `workload.api = "messages"`}
 )
-
-var ofParts = []Clash{{"mix", "each part of a mix sets its own. Remove it here, and set it in the parts"}}
 
 var workloadBlock = &Block{
 	Name: "workload", Labels: []string{"name"}, Repeat: true,
@@ -187,7 +93,7 @@ var workloadBlock = &Block{
 		{Name: "server", Type: "server or list of servers", Computed: "every server of the plan", Doc: "The servers that the workload runs on: server.name."},
 		{Name: "api", Type: "string", Default: `"chat"`, Doc: "The API that requests use. `chat` and `completions`: OpenAI's. `responses`: OpenAI's Responses. `messages`: Anthropic's Messages. `embeddings`: OpenAI's embeddings, which are not streamed and have no output tokens.", OneOf: engine.APIs, Not: ofParts},
 		{Name: "inputs", Type: "number", Computed: "1", Doc: "How many texts a request for embeddings has. Each has input_tokens tokens.", Bounds: Bounds{Min: 1, Max: maxInputs}, With: []string{`api = "embeddings"`}},
-		{Name: "headers", Type: "map of strings", Doc: "Headers that are sent with the requests of this workload. They replace headers of the server's `endpoint` with the same name.", Not: ofParts},
+		{Name: "headers", Type: "map of headers", Doc: "Headers that are sent with the requests of this workload. They replace headers of the server's `endpoint` with the same name.", Not: ofParts},
 		{Name: "mix", Type: "map of shares", Bounds: Bounds{Max: 1, Above: true, Below: true}, Computed: "the workload is not a mix", Doc: "Sends the requests of other workloads, its parts, together. Each part has a share of the requests: { chat = \"70%\", long = \"30%\" }. The shares add up to 100%. They are exact over a level, and within one request in each round. If the mix replays a trace, write a type of its rows instead of a share: { chat = \"/v1/chat\" }. The rows then set the lengths and the prompts. A part keeps its lengths, prompts, request fields and sla blocks. Its sla blocks apply to its own requests, at the levels of the mix. Its load blocks do not apply in the mix, and it needs none. Reports name the results of a part \"mix/part\"."},
 		{Name: "input_tokens", Type: "number", Computed: "required, unless a preset sets a length, or prompts come from a data set or a trace", Doc: "The length of each prompt in tokens. It is the number that the server counts, including the chat template.", Bounds: Bounds{Min: 1, Max: maxTokens}, Not: ofParts},
 		{Name: "output_tokens", Type: "number or object", Computed: "required, unless a preset or a trace sets the lengths", Doc: "The length of each answer in tokens. A number, such as 256, is the length of every answer. { mean = 256, jitter = \"20%\" } varies the length, and { natural = true, max = 512 } lets answers end by themselves.", Example: `{ mean = 256, jitter = "20%" }`, Bare: "mean", Not: append([]Clash{{`api = "embeddings"`, "embeddings have no output tokens. Remove it"}}, ofParts...), Keys: []*Attr{
@@ -217,7 +123,7 @@ var workloadBlock = &Block{
 var ofGenerated = []Clash{{"dataset", "only generated prompts have it. Remove one of the two"}}
 
 var promptBlock = &Block{
-	Name: "prompt", Not: ofParts, Doc: "Where prompts come from. Without this block tokgate generates the prompts, and they have nothing in common.",
+	Name: "prompt", Not: append([]Clash{{"load.trace", "the trace sets the prompts. Remove the block, or move it to another workload"}}, ofParts...), Doc: "Where prompts come from. Without this block tokgate generates the prompts, and they have nothing in common.",
 	Attrs: []*Attr{
 		{Name: "dataset", Type: "path", Computed: "prompts are made from input_tokens", Doc: "A file of real prompts, or a built-in task with exact answers. The file has JSON lines, one JSON array, or CSV. Its path is relative to the plan. A file outside the repository needs `--files`. A JSON row is {\"messages\": […]} or {\"prompt\": \"…\"}. It may also have max_tokens, tools, response_format and answer. The built-in tasks are `builtin:recall`, `builtin:arithmetic`, `builtin:copy`, `builtin:table` and `builtin:json`. Every row is sent once before a row is sent again. Without input_tokens each row keeps its length. With input_tokens every prompt has exactly that many tokens. tokgate then cuts a long row at the end of the user's last message. It joins a short row with the next rows, and lengthens the items of a built-in task.", Example: `"prompts.jsonl"`},
 		{Name: "order", Type: "string", Default: `"shuffled"`, Doc: "The order in which tokgate sends the rows of the data set. `shuffled`: a random order, drawn with the first seed. `file`: the order of the file.", OneOf: []string{string(plan.Shuffled), string(plan.InOrder)}, With: []string{"dataset"}},
@@ -229,12 +135,12 @@ var promptBlock = &Block{
 		}},
 		{Name: "hit_rate", Type: "number or share", Computed: "nothing is shared", Doc: "The share of prompt tokens that a server finds in its prefix cache, such as \"80%\". This assumes that all shared prefixes fit into the cache. tokgate makes 16 groups of prompts, and all prompts of a group share a prefix. The length of a prefix is a multiple of 128 tokens, or of 64, 32 or 16 if the prompts are short.", Example: `"80%"`, Bounds: Bounds{Max: 1, Above: true, Below: true}, Not: append([]Clash{{"shared_prefix", "hit_rate sets the shared prefix itself. Remove one of the two"}}, ofGenerated...)},
 		{Name: "warm", Type: "bool", Default: `true`, Doc: "Whether tokgate sends each shared prefix once before a level begins, and after each start of the server. These requests are not measured.", With: []string{"shared_prefix", "hit_rate", "system"}},
-		{Name: "system", Type: "object", Computed: "no system prompt", Doc: "The system prompt with which every conversation, or single request, begins. Its tokens are not part of input_tokens. Write { tokens = 2048 } for one that tokgate makes, or { text = file(\"system.txt\") } for your own. Before a data set it is { text = … }.", Example: `{ tokens = 2048 }`, Not: []Clash{{"shared_prefix", "the shared prefix would not be the beginning. Remove one of the two"}, {"hit_rate", "the shared prefix would not be the beginning. Remove one of the two"}}, Keys: []*Attr{
+		{Name: "system", Type: "object", Computed: "no system prompt", Doc: "The system prompt with which every conversation, or single request, begins. Its tokens are not part of input_tokens. Write { tokens = 2048 } for one that tokgate makes, or { text = file(\"system.txt\") } for your own. Before a data set it is { text = … }.", Example: `{ tokens = 2048 }`, With: ofTalks, Not: []Clash{{"shared_prefix", "the shared prefix would not be the beginning. Remove one of the two"}, {"hit_rate", "the shared prefix would not be the beginning. Remove one of the two"}}, Keys: []*Attr{
 			{Name: "tokens", Type: "number", Computed: "as many as the text has", Doc: "How many tokens it adds to a prompt, by the server's count.", Bounds: Bounds{Min: 1, Max: maxTokens}, Not: []Clash{{"text", "a text has its own length. Remove one of the two"}}},
 			{Name: "groups", Type: "number", Computed: "1", Doc: "How many different system prompts there are. Each conversation has one of them, drawn at random.", Bounds: Bounds{Min: 1, Max: maxCount}, With: []string{"tokens"}},
 			{Name: "text", Type: "string", Computed: "made by tokgate", Doc: "The text itself."},
 		}},
-		{Name: "turns", Type: "number or object", Computed: "1", Doc: "How many turns a conversation has. Write a number, or { mean = 6, max = 20 } to draw it from a geometric distribution that begins at 1. A turn is one message and its answer. Each message has input_tokens tokens. The prompt of a turn contains all earlier turns, with the server's own answers. If a turn fails, its conversation ends, and the missing turns count as failed. turns needs a load of users or a rate, and an api that takes messages.", Example: `{ mean = 6, max = 20 }`, Bare: "max", Not: ofGenerated, Keys: []*Attr{
+		{Name: "turns", Type: "number or object", Computed: "1", Doc: "How many turns a conversation has. Write a number, or { mean = 6, max = 20 } to draw it from a geometric distribution that begins at 1. A turn is one message and its answer. Each message has input_tokens tokens. The prompt of a turn contains all earlier turns, with the server's own answers. If a turn fails, its conversation ends, and the missing turns count as failed. turns needs a load of users or a rate.", Example: `{ mean = 6, max = 20 }`, Bare: "max", With: ofTalks, Not: ofGenerated, Keys: []*Attr{
 			{Name: "mean", Type: "number", Required: true, Doc: "The mean number: from 1 to (max + 1) / 2.", Bounds: Bounds{Min: 1, Max: 1000}},
 			{Name: "max", Type: "number", Required: true, Doc: "The largest number.", Bounds: Bounds{Min: 1, Max: 1000}},
 		}},
@@ -263,7 +169,7 @@ var loadBlock = &Block{
 		{Name: "burstiness", Type: "number", Doc: "How evenly requests arrive. It is the shape of the gamma distribution of the time between two requests. 1 is the same as `poisson`. Below 1, requests come in bursts. Above 1, they come more evenly.", Required: true, Example: `0.5`, Bounds: Bounds{Min: 0.05, Max: 1000}, With: []string{`arrivals = "gamma"`}},
 		{Name: "max_in_flight", Type: "number", Default: `4096`, Doc: "The most requests in flight at a level of a rate or a trace. At this number tokgate ends the level early, and the level fails or is invalid.", Bounds: Bounds{Min: 1, Max: maxLevel}, With: []string{"rate", "stage", "trace"}},
 		{Name: "saturate", Type: "bool", Default: `true`, Doc: "Whether tokgate first measures the largest rate that the server can sustain, with 256 requests in flight for a minute. Without it only the backlog of a level shows whether the server sustains the rate, and a percentile counts one request for each time that a request takes. So levels must last longer. A search then needs `largest_rate`.", With: []string{"rate"}},
-		{Name: "trace", Type: "path", Doc: "A file of recorded traffic to replay. The path is relative to the plan. A file outside the repository needs `--files`. tokgate sends each request at its recorded time, with the recorded lengths of prompt and answer. Do not set input_tokens or output_tokens. Prompts have the same beginnings in common as the recorded ones. Levels are named \"trace\", or \"trace x2\" at twice the speed.", Example: `"requests.jsonl"`},
+		{Name: "trace", Type: "path", Doc: "A file of recorded traffic to replay. The path is relative to the plan. A file outside the repository needs `--files`. tokgate sends each request at its recorded time, with the recorded lengths of prompt and answer. Do not set input_tokens or output_tokens. Prompts have the same beginnings in common as the recorded ones. Levels are named \"trace\", or \"trace x2\" at twice the speed.", Example: `"requests.jsonl"`, Not: []Clash{{`workload.api = "embeddings"`, "a trace says how long answers are. Write a rate instead"}}},
 		{Name: "format", Type: "string", Computed: "recognised by the names in the file", Doc: "The format of the trace: " + formatList() + ".", OneOf: formatNames(), With: []string{"trace"}, Not: []Clash{{"columns", "columns already describes the format of the trace. Remove format"}}},
 		{Name: "columns", Type: "object", Computed: "the columns of the format", Doc: "The names of the columns in a trace whose format tokgate does not know (CSV or JSON lines): { time = \"ts\", input = \"prompt_tokens\", output = \"completion_tokens\" }.", Example: `{ time = "ts", input = "prompt_tokens", output = "completion_tokens" }`, With: []string{"trace"}, Keys: []*Attr{
 			{Name: "time", Type: "string", Required: true, Doc: "The column with the time of a request."},
@@ -321,15 +227,18 @@ var goodBlock = &Block{
 }
 
 var scoreBlock = &Block{
-	Name: "score", Not: ofParts,
+	Name: "score", Not: ofAnswers,
 	Doc: "Defines which answers are right. A threshold on accuracy, such as accuracy = \"rate >= 85%\", counts right answers. A built-in data set needs no score block.",
 	Attrs: []*Attr{
-		{Name: "match", Type: "string or object", Required: true, Doc: "How tokgate decides whether the server's answer is right. Most rules compare it with the answer in the row of the data set. `number`: both have the same last number. `exact`: both are the same text. `contains`: the server's text contains the row's answer. `choice`: both name the same letter. `json_schema`: the JSON is what response_format asks for. If the row has an answer, the JSON must also equal it. `tool_call`: the call is valid. If the row has { name, arguments }, the call must also equal them. { regex = \"…\", group = 1 }: in the last match of the pattern, this group equals the row's answer."},
+		{Name: "match", Type: "string or object", Required: true, Doc: "How tokgate decides whether the server's answer is right. Most rules compare it with the answer in the row of the data set. `number`: both have the same last number. `exact`: both are the same text. `contains`: the server's text contains the row's answer. `choice`: both name the same letter. `json_schema`: the JSON is what response_format asks for. If the row has an answer, the JSON must also equal it. `tool_call`: the call is valid. If the row has { name, arguments }, the call must also equal them. { regex = \"…\", group = 1 }: in the last match of the pattern, this group equals the row's answer.", Example: `{ regex = "answer: (.*)", group = 1 }`, Keys: []*Attr{
+			{Name: "regex", Type: "string", Required: true, Doc: "A regular expression, as of Go (RE2)."},
+			{Name: "group", Type: "number", Computed: "0, the whole match", Doc: "The group of the pattern that is compared.", Bounds: Bounds{Max: 1000}},
+		}},
 	},
 }
 
 var answersBlock = &Block{
-	Name: "answers", Not: ofParts,
+	Name: "answers", Not: ofAnswers,
 	Doc: "What tokgate stores of natural answers, in answers.jsonl, and what may be wrong with them. `judge` and reports read this file.",
 	Attrs: []*Attr{
 		{Name: "store", Type: "string", Computed: "`text` if a score, a threshold, a good block or a comparison judges the content of answers, else `none`", Doc: "What tokgate stores of each answer. `text`: the text without secrets, at most 64 MiB for a run. `hash`: only the SHA-256 sum, so `judge` cannot score the answers again. `none`: nothing.", OneOf: []string{string(plan.StoreText), string(plan.StoreHash), string(plan.StoreNone)}},

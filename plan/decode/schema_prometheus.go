@@ -4,10 +4,11 @@ var prometheusBlock = &Block{
 	Name: "prometheus", ToServer: true,
 	Doc: "A Prometheus server that tokgate asks about the server, at the interval of the telemetry.",
 	Attrs: []*Attr{
-		{Name: "url", Type: "string", Required: true, Doc: "Base URL of the Prometheus server. It gets neither the key nor the headers of the endpoint."},
-		{Name: "headers", Type: "map of strings", Doc: "Headers that are sent with every query."},
+		{Name: "url", Type: "url", Required: true, Doc: "Base URL of the Prometheus server. It gets neither the key nor the headers of the endpoint."},
+		{Name: "headers", Type: "map of headers", Doc: "Headers that are sent with every query."},
 		{Name: "stale", Type: "duration", Default: `"1m"`, Doc: "How old a sample may be: an older one is no value. It must be longer than the time between two scrapes. A range in a query, such as [1m], limits the age itself.", Bounds: Bounds{Min: second, Max: hour}},
 	},
+	Any: []string{"series"},
 	Blocks: []*Block{{
 		Name: "series", Labels: []string{"name"}, Repeat: true, ToServer: true,
 		Doc: "One figure by a query, with its mean, minimum and maximum at each level. Its name stands in thresholds, tolerate blocks and asserts like that of a metric, such as replicas = \"max <= 4\". No sample is no value, and passes nothing.",

@@ -53,32 +53,19 @@ func readScore(b *body, w *plan.Workload) *answers.Rule {
 		match, _ := x.wordOf(answers.Matches)
 		return checkScore(s, w, &answers.Rule{Match: match})
 	}
-	return readPattern(s, w, x.value)
-}
-
-func readPattern(s *body, w *plan.Workload, v cty.Value) *answers.Rule {
-	refuse := func(format string, args ...any) *answers.Rule {
-		s.d.errorf(s.rangeOf("match"), sumScore, format, args...)
+	o := s.open("match", x)
+	if o == nil || !o.given("regex") {
 		return nil
 	}
-	if !v.Type().IsObjectType() || !v.Type().HasAttribute("regex") || v.GetAttr("regex").Type() != cty.String || v.GetAttr("regex").IsNull() {
-		return refuse(`match must be one of "%s", or { regex = "answer: (.*)", group = 1 }.`, strings.Join(answers.Matches, `", "`))
-	}
-	pattern, err := regexp.Compile(v.GetAttr("regex").AsString())
+	pattern, err := regexp.Compile(o.text("regex"))
 	if err != nil {
-		return refuse("The regular expression is not valid: %v.", err)
+		x.errorf(sumScore, "The regular expression is not valid: %v.", err)
+		return nil
 	}
 	rule := &answers.Rule{Pattern: pattern}
-	if v.Type().HasAttribute("group") {
-		group := v.GetAttr("group")
-		n, whole := int64(0), false
-		if group.Type() == cty.Number && !group.IsNull() {
-			n, whole = plan.WholeNumber(group)
-		}
-		if !whole || n < 0 || int(n) > pattern.NumSubexp() {
-			return refuse("group must be a whole number from 0 to %d, the number of groups in the pattern.", pattern.NumSubexp())
-		}
-		rule.Group = int(n)
+	if rule.Group, _ = o.integer("group"); rule.Group > pattern.NumSubexp() {
+		x.errorf(sumScore, "group is %d, but the pattern has %d groups.", rule.Group, pattern.NumSubexp())
+		return nil
 	}
 	return checkScore(s, w, rule)
 }

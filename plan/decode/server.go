@@ -8,12 +8,9 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"net/http"
-	"net/url"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,56 +41,29 @@ func (d *decoder) decodeServer(name, key string, blk *hcl.Block, sc *scope) *pla
 	_, diags := plan.CommandLine(s.Engine, s.Flags, s.Args)
 	d.add(diags...)
 
-	s.Endpoint = readEndpoint(b)
-	s.Process = readProcess(b, s)
-	s.Container = readContainer(b, s)
-	s.Pod = readPod(b, s)
-	s.Stack = readStack(b)
-	b.bindBlocks(s)
-	if sim := b.child("simulator"); sim != nil {
-		checkProfile(sim, s.Simulator)
+	for _, t := range targets {
+		if c := b.child(t.name); c != nil {
+			t.finish(c, s)
+		}
 	}
-	d.checkTarget(s, blk.DefRange, b.stray)
 	setReady(b, s)
-	s.Telemetry = readTelemetry(b)
-	if e := s.Endpoint; e != nil && len(e.Replicas) > 0 && s.Telemetry.URL != "" {
-		d.errorf(s.Telemetry.Range, sumConflict, "metrics_url does not go with replicas: tokgate reads the metrics page of each replica. Remove it.")
-	}
+	readTelemetry(b, &s.Telemetry)
 	s.Expect = readExpect(b)
 	d.namedSecrets(s)
 	return s
 }
 
-// checkTarget reports an error if a server has several targets, or none. stray means that the block
-// contains an unknown name. That may be a misspelt target, so a missing target is then not reported
-// too.
-func (d *decoder) checkTarget(s *plan.Server, rng hcl.Range, stray bool) {
-	type target struct {
-		name string
-		rng  hcl.Range
-	}
-	var found []target
-	if s.Endpoint != nil {
-		found = append(found, target{"an endpoint", s.Endpoint.Range})
-	}
-	if s.Process != nil {
-		found = append(found, target{"a process", s.Process.Range})
-	}
-	if s.Container != nil {
-		found = append(found, target{"a container", s.Container.Range})
-	}
-	if s.Pod != nil {
-		found = append(found, target{"a pod", s.Pod.Range})
-	}
-	if s.Stack != nil {
-		found = append(found, target{"a stack", s.Stack.Range})
-	}
-	if len(found) == 0 && s.Simulator == nil && !stray {
-		d.errorf(rng, sumServerTarget, "server.%s needs an endpoint, process, container, pod, stack or simulator block.", s.Address())
-	}
-	for _, t := range found[min(1, len(found)):] {
-		d.errorf(t.rng, sumServerTargets, "server.%s has %s (at %s) and %s. Remove one of them.", s.Address(), found[0].name, found[0].rng, t.name)
-	}
+// targets lists what a server can be. finish checks a block, and reads what its schema does not say.
+var targets = []struct {
+	name   string
+	finish func(*body, *plan.Server)
+}{
+	{"endpoint", finishEndpoint},
+	{"process", finishProcess},
+	{"container", finishContainer},
+	{"pod", finishPod},
+	{"stack", finishStack},
+	{"simulator", checkProfile},
 }
 
 func setReady(b *body, s *plan.Server) {
@@ -141,13 +111,14 @@ func readExpect(b *body) map[string]string {
 }
 
 // The shipped profiles have names without a slash and without .json.
-func checkProfile(b *body, s *plan.Simulator) {
-	if !strings.HasSuffix(s.Profile, ".json") && !strings.ContainsAny(s.Profile, `/\`) {
+func checkProfile(b *body, s *plan.Server) {
+	name := s.Simulator.Profile
+	if !strings.HasSuffix(name, ".json") && !strings.ContainsAny(name, `/\`) {
 		return
 	}
-	if _, err := b.d.within(b.d.dir, s.Profile); err != nil {
+	if _, err := b.d.within(b.d.dir, name); err != nil {
 		b.d.errorf(b.rangeOf("profile"), sumProfile, "The profile cannot be used: %s.", err)
-		s.Profile = ""
+		s.Simulator.Profile = ""
 	}
 }
 
@@ -211,72 +182,28 @@ func onlyCertificates(src []byte) bool {
 	return found
 }
 
-func readEndpoint(b *body) *plan.Endpoint {
-	e := b.child("endpoint")
-	if e == nil {
-		return nil
-	}
-	out := &plan.Endpoint{Range: e.rng}
-	e.bind(out)
-	name, urls := "urls", e.texts("urls")
-	if text, ok := get(e, "url", item.text); ok {
-		name, urls = "url", []string{text}
-	}
-	for i, text := range urls {
-		checkURL(e, name, text)
-		if slices.Contains(urls[:i], text) {
-			b.d.errorf(e.rangeOf("urls"), sumConflict, "urls names %s twice. Remove one of them.", text)
+func finishEndpoint(b *body, s *plan.Server) {
+	e := s.Endpoint
+	for i, url := range e.More {
+		if slices.Contains(e.More[:i], url) {
+			b.d.errorf(b.rangeOf("urls"), sumConflict, "urls names %s twice. Remove one of them.", url)
 		}
 	}
-	if len(urls) > 0 {
-		out.URL, out.More = urls[0], urls[1:]
+	if e.URL == "" && len(e.More) > 0 {
+		e.URL, e.More = e.More[0], e.More[1:]
 	}
-	if attr := e.attrs["api_key"]; attr != nil {
-		if v, ok := b.d.eval(attr.Expr, e.scope); ok && !v.IsNull() {
-			out.APIKey, _ = e.itemOf("api_key", b.d.unmark(v), attr.Expr.Range()).text()
-			b.d.addSecret(out.APIKey)
-		}
-	}
-	checkCA(e, out.CAFile)
-	checkCertificate(e, out)
-	checkHeaders(e, "headers", out.Headers)
-	readReplicas(e, out)
-	for name, value := range out.Query {
-		if secretHeader.MatchString(name) {
-			b.d.addSecret(value)
-		}
-	}
-	checkSession(e, out)
-	return out
-}
-
-func readReplicas(e *body, out *plan.Endpoint) {
-	urls := out.URLs()
-	for _, o := range e.objects("replicas") {
-		var r plan.Replica
-		if o.bind(&r); r.URL == "" {
-			continue
-		}
-		checkURL(e, "replicas", r.URL)
-		checkHeaders(e, "replicas", r.Headers)
+	urls := e.URLs()
+	for _, r := range e.Replicas {
 		if slices.Contains(urls, r.URL) && r.URL != unknownText {
-			e.d.errorf(e.rangeOf("replicas"), sumConflict,
+			b.d.errorf(b.rangeOf("replicas"), sumConflict,
 				"%s stands in the endpoint twice. A replica has a URL of its own, which is not that of the gateway.", r.URL)
 		}
-		out.Replicas, urls = append(out.Replicas, r), append(urls, r.URL)
+		urls = append(urls, r.URL)
 	}
-}
-
-// The values of headers that authenticate are secrets.
-func checkHeaders(b *body, attr string, headers map[string]string) {
-	for name, value := range headers {
-		if !headerName.MatchString(name) || strings.ContainsAny(value, "\r\n\x00") {
-			b.d.errorf(b.rangeOf(attr), sumOutOfRange, "%q is not a valid HTTP header.", name)
-		}
-		if secretHeader.MatchString(name) {
-			b.d.addSecret(value)
-		}
-	}
+	b.d.addSecret(e.APIKey)
+	checkCA(b, e.CAFile)
+	checkCertificate(b, e)
+	checkSession(b, e)
 }
 
 // The session must not take the place of a header that the request needs.
@@ -326,105 +253,48 @@ func checkCertificate(e *body, out *plan.Endpoint) {
 	}
 }
 
-var (
-	headerName   = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
-	secretHeader = regexp.MustCompile(`(?i)auth|key|token|secret|cookie`)
-)
-
-func checkURL(b *body, name, text string) {
-	if text == unknownText {
-		return
-	}
-	if problem := URLProblem(text); problem != "" {
-		b.d.errorf(b.rangeOf(name), sumURL, "%s", problem)
-	}
-}
-
-// URLProblem describes what is wrong with the base URL of a server. It returns "" if the URL is
-// valid.
-func URLProblem(text string) string {
-	u, err := url.Parse(text)
-	switch {
-	case err != nil:
-		return fmt.Sprintf(`%q is not a valid URL. It must start with http:// or https://, such as "http://127.0.0.1:8000".`, text)
-	case u.Scheme != "http" && u.Scheme != "https":
-		return `The URL must start with http:// or https://, such as "http://127.0.0.1:8000".`
-	case u.Host == "" || u.Hostname() == "":
-		return "The URL names no host."
-	case u.User != nil:
-		return "The URL contains credentials, and logs show URLs. Use api_key or headers instead."
-	case u.RawQuery != "" || u.Fragment != "":
-		return "The URL must not contain ? or #, because tokgate appends paths to the URL."
-	}
-	return ""
-}
-
-// address reads an attribute that is a URL. It returns "" if the plan does not set it.
-func address(b *body, name string) string {
-	text := b.text(name)
-	if text == unknownText {
-		return ""
-	}
-	if text != "" {
-		checkURL(b, name, text)
-	}
-	return text
-}
-
-func readTelemetry(b *body) plan.Telemetry {
-	t := b.child("telemetry")
-	if t == nil {
-		t = b.absent("telemetry")
-	}
-	out := plan.Telemetry{Off: !t.boolean("enabled"), URL: address(t, "metrics_url"), DCGM: address(t, "dcgm_url")}
-	if len(b.blocks["telemetry"]) > 0 {
-		out.Range = t.rng
-	}
-	t.bind(&out)
+func readTelemetry(b *body, out *plan.Telemetry) {
+	t := cmp.Or(b.child("telemetry"), b.absent("telemetry"))
+	out.Off = !t.boolean("enabled")
 	if t.given("gpus") && len(out.GPUs) == 0 {
 		out.GPUs = []string{} // an empty list means no GPUs; nil would mean the default
 	}
 	out.Require = readRequire(t)
-	out.Prometheus = readPrometheus(t)
-	return out
+	if p := t.child("prometheus"); p != nil {
+		readSeries(p, out.Prometheus)
+	}
 }
 
 // readRequire reads conditions on the GPUs, such as { throttled = "< 1%", foreign_processes = 0 }.
-func readRequire(b *body) plan.Require {
-	var out plan.Require
-	texts, rng := b.textMap("require"), b.rangeOf("require")
-	share := func(key, text string) *float64 {
-		limit, below := strings.CutPrefix(text, "<")
-		x, p := parseLimit(strings.TrimSpace(limit), metric.Ratio, metric.Def{Name: key, Unit: metric.Ratio})
-		if !below || p != nil {
-			b.d.errorf(rng, sumOutOfRange, `require %s = %q is not valid. Write an upper limit, such as "< 1%%", or "any".`, key, text)
-			return nil
-		}
-		return &x
+func readRequire(t *body) (out plan.Require) {
+	o := t.object("require")
+	if o == nil {
+		return out
 	}
-	for _, key := range slices.Sorted(maps.Keys(texts)) {
-		text := texts[key]
-		switch {
-		case !slices.Contains(requirable, key):
-			b.d.errorf(rng, sumOneOf, "require has no key %q.%s Its keys are %s.", key, suggest.DidYouMean(key, requirable), choices(requirable))
-		case text == "any" && key == "throttled":
-			any := math.Inf(1)
-			out.Throttled = &any
-		case text == "any":
-		case key == "foreign_processes":
-			n, err := strconv.Atoi(text)
-			if err != nil || n < 0 || n > 1000 {
-				b.d.errorf(rng, sumOutOfRange, `require foreign_processes = %q is not valid. Write the largest allowed number of processes, such as 0, or "any".`, text)
-				continue
-			}
-			out.ForeignProcesses = &n
-		case key == "throttled":
-			out.Throttled = share(key, text)
-		default:
-			out.ClockSpread = share(key, text)
+	read := func(key, such string, parse func(text string) bool) {
+		text, ok := get(o, key, item.words)
+		if ok && text != "any" && !parse(text) {
+			o.d.errorf(o.rng, sumOutOfRange, `require %s = %q is not valid. Write %s, or "any".`, key, text, such)
 		}
 	}
+	share := func(key string, into **float64) {
+		read(key, `an upper limit, such as "< 1%"`, func(text string) bool {
+			limit, below := strings.CutPrefix(text, "<")
+			x, p := parseLimit(strings.TrimSpace(limit), metric.Ratio, metric.Def{Name: key, Unit: metric.Ratio})
+			*into = &x
+			return below && p == nil
+		})
+	}
+	if o.text("throttled") == "any" {
+		any := math.Inf(1)
+		out.Throttled = &any
+	}
+	share("throttled", &out.Throttled)
+	share("clock_spread", &out.ClockSpread)
+	read("foreign_processes", "the largest allowed number of processes, such as 0", func(text string) bool {
+		n, err := strconv.Atoi(text)
+		out.ForeignProcesses = &n
+		return err == nil && n >= 0 && n <= 1000
+	})
 	return out
 }
-
-var requirable = []string{"throttled", "clock_spread", "foreign_processes"}

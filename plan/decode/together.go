@@ -10,10 +10,31 @@ import (
 )
 
 // A condition in the schema is the name of an attribute or block of the same block, which holds if
-// the plan sets it: rate. Or it also names a value: arrivals = "gamma".
+// the plan sets it: rate. Or it also names a value: arrivals = "gamma". What is in another block has
+// the name of that block before it: load.trace. It is an enclosing block, or stands in one.
+
+// inBlock returns the block that a condition names, and what must hold there.
+func inBlock(condition string) (block, rest string, ok bool) {
+	name, _, _ := strings.Cut(condition, " = ")
+	if block, _, ok = strings.Cut(name, "."); ok {
+		rest = condition[len(block)+1:]
+	}
+	return block, rest, ok
+}
 
 // holds reports whether a condition holds in the block. A value that is null or unknown holds not.
 func (b *body) holds(condition string) bool {
+	if block, rest, ok := inBlock(condition); ok {
+		for at := b; at != nil; at = at.parent {
+			switch {
+			case at.spec.Name == block:
+				return at.holds(rest)
+			case at.spec.block(block) != nil:
+				return slices.ContainsFunc(at.children(block), func(c *body) bool { return c.holds(rest) })
+			}
+		}
+		return false
+	}
 	name, want, isValue := strings.Cut(condition, " = ")
 	if !isValue {
 		return len(b.blocks[name]) > 0 || b.given(name)
@@ -135,7 +156,13 @@ func (s *Block) example(condition string) string {
 		return a.example()
 	}
 	if s.block(condition) != nil {
+		if strings.ContainsAny(condition[:1], "aeiou") {
+			return "an " + condition + " block"
+		}
 		return "a " + condition + " block"
+	}
+	if block, rest, ok := inBlock(condition); ok {
+		return rest + " in the " + block + " block"
 	}
 	return condition
 }

@@ -4,8 +4,6 @@ import (
 	"math"
 	"path/filepath"
 
-	"github.com/hashicorp/hcl/v2"
-
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/traffic"
 )
@@ -140,9 +138,6 @@ func (d *decoder) checkTrace(b *body, w *plan.Workload) {
 	if r == nil {
 		return
 	}
-	if w.Cancel != nil {
-		d.checkCancel(w, w.Cancel.Range)
-	}
 	if b.replays() {
 		for _, name := range []string{"input_tokens", "output_tokens"} {
 			if b.given(name) {
@@ -154,9 +149,6 @@ func (d *decoder) checkTrace(b *body, w *plan.Workload) {
 	}
 	if w.Output.Natural {
 		d.errorf(b.rangeOf("output_tokens"), sumConflict, "The trace sets the lengths of answers. For natural answers use a workload without a trace.")
-	}
-	if p := w.Prompt; p.Range != (hcl.Range{}) {
-		d.errorf(p.Range, sumConflict, "The trace sets the prompts. Remove the prompt block, or move it to another workload.")
 	}
 	if !w.API.Chats() && r.HasMessages() {
 		d.errorf(b.rangeOf("api"), sumTrace, `The trace %s contains chat messages, which api = %q cannot send. Write api = "chat".`, r.Path, w.API)

@@ -23,8 +23,6 @@ func (d *decoder) decodeWorkload(name, key string, blk *hcl.Block, sc *scope) *p
 	readWords(b, w, p)
 	mix := b.given("mix")
 	b.bind(w)
-	b.bindBlocks(w)
-	b.bindBlocks(&w.Leave)
 	if mix {
 		d.readMix(b, w)
 	} else {
@@ -59,10 +57,7 @@ func (d *decoder) decodeWorkload(name, key string, blk *hcl.Block, sc *scope) *p
 
 // readRequest reads what the fields of a request do not hold.
 func readRequest(b *body, out *plan.Request) {
-	if b.given("headers") {
-		out.Headers = b.textMap("headers")
-		checkHeaders(b, "headers", out.Headers)
-	}
+	out.Headers = b.textMap("headers")
 	r := b.child("request")
 	if r == nil {
 		return

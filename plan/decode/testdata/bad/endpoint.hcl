@@ -152,7 +152,7 @@ server "pages-of-both" {
     url      = "http://127.0.0.1:8000"
     replicas = [{ url = "http://10.0.0.1:8000" }]
   }
-  telemetry { # ERROR: Conflicting settings
-    metrics_url = "http://10.0.0.1:8000/metrics"
+  telemetry {
+    metrics_url = "http://10.0.0.1:8000/metrics" # ERROR: Conflicting settings
   }
 }

@@ -1,6 +1,6 @@
 server "both" {
   endpoint { url = "http://127.0.0.1:8000" }
-  pod { # ERROR: Server has several targets
+  pod { # ERROR: Conflicting settings
     image = "x"
   }
 }

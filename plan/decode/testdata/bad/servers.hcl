@@ -1,4 +1,4 @@
-server "none" { # ERROR: Server has no target
+server "none" { # ERROR: Missing setting
 }
 
 server "typo" {
@@ -7,7 +7,7 @@ server "typo" {
 
 server "both" {
   endpoint { url = "http://127.0.0.1:8000" }
-  process { # ERROR: Server has several targets
+  process { # ERROR: Conflicting settings
     command = ["serve", "--port", "{port}"]
   }
 }

@@ -17,7 +17,7 @@ server "empty" {
 
 server "both" {
   endpoint { url = "http://127.0.0.1:8000" }
-  stack { # ERROR: Server has several targets
+  stack { # ERROR: Conflicting settings
     up   = ["./up"]
     down = ["./down"]
     url  = "http://127.0.0.1:8000"
