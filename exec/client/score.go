@@ -51,7 +51,8 @@ func (h *HTTP) score(ctx context.Context, r *Request, said, salt string) ([]floa
 	}
 	ids := r.Prompt.IDs
 	if len(ids) == 0 {
-		tokens, err := h.Tokenize(ctx, TokenizeRequest{Model: r.Model, API: r.API, Text: r.Prompt.Text, Messages: r.Prompt.Messages, Extra: r.Further()})
+		ask := TokenizeRequest{Model: r.Model, API: r.API, Text: r.Prompt.Text, Messages: r.Prompt.Messages, Extra: r.Further()}
+		tokens, err := h.Tokenize(ctx, ask)
 		if err == nil {
 			ids, err = tokens.IDs()
 		}

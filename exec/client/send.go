@@ -56,7 +56,8 @@ const linger = 100 * time.Millisecond
 
 // newCall prepares the call that sends the request r. The method end must be called to end it.
 func (h *HTTP) newCall(ctx context.Context, r *Request, s Stream) *call {
-	c := &call{h: h, s: s, timeout: r.Timeout, api: r.API, inputs: r.Prompt.inputs(), headers: r.Headers, most: r.mostTexts(), stop: func() bool { return true }}
+	c := &call{h: h, s: s, timeout: r.Timeout, api: r.API, inputs: r.Prompt.inputs(), headers: r.Headers, most: r.mostTexts()}
+	c.stop = func() bool { return true }
 	c.Ctx, c.cancel = context.WithCancelCause(ctx)
 	if r.Timeout > 0 {
 		c.Ctx, c.untimed = context.WithTimeoutCause(c.Ctx, r.Timeout, errTimeout)
@@ -140,28 +141,35 @@ type call struct {
 	inputs  int               // texts of a request for embeddings
 	headers map[string]string // of this request alone
 	timeout time.Duration
+	ends
+	body   []byte // body of the request; dropped when the answer begins
+	resp   *http.Response
+	frames int           // number of frames read of the answer
+	texts  int           // number of events with text in the answer
+	most   int           // largest number of them; see Request.mostTexts
+	ended  time.Duration // time of [DONE] or of an error event; 0 before that
+
+	own   *own           // carries the call; nil once net/http does
+	moved *http.Response // a redirect that was read, which net/http follows; nil if there is none
+	attempt
+
+	redirects int // each adds one to Conns
+}
+
+// ends is what ends a call, or is released at its end.
+type ends struct {
 	cancel  context.CancelCauseFunc
 	untimed context.CancelFunc // releases the timer; nil if the request has no time-out
 	lingers *time.Timer        // cancels the call some time after its answer has ended; nil before
-	body    []byte             // body of the request; dropped when the answer begins
-	resp    *http.Response
-	frames  int           // number of frames read of the answer
-	texts   int           // number of events with text in the answer
-	most    int           // largest number of them; see Request.mostTexts
-	ended   time.Duration // time of [DONE] or of an error event; 0 before that
+	stop    func() bool        // stops watching for the end of the context
+}
 
-	own   *own           // carries the call; nil once net/http does
-	stop  func() bool    // stops watching for the end of the context
-	moved *http.Response // a redirect that was read, which net/http follows; nil if there is none
-
-	// These fields describe the current attempt of net/http. Goroutines other than the sender use
-	// only First and wrote.
+// attempt is the current attempt of net/http. Goroutines other than the sender use only wrote.
+type attempt struct {
 	conn  *stampedConn // nil over HTTP/2
 	wrote atomic.Int64 // over HTTP/2, the time at which the request's head was written
 	short bool         // the request's body fits into one piece; see asked
 	asked atomic.Int64 // the time at which the last piece of a longer body was read
-
-	redirects int // each adds one to Conns
 }
 
 type callKey struct{}

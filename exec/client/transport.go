@@ -104,7 +104,8 @@ type Ready struct {
 
 // builtFor reports whether p was built for a request with the fields of r.
 func (p *Ready) builtFor(r *Request) bool {
-	return p != nil && p.api == r.API && p.model == r.Model && p.output == r.Output && p.natural == r.Natural && maps.Equal(p.headers, r.Headers)
+	return p != nil && p.api == r.API && p.model == r.Model && p.output == r.Output && p.natural == r.Natural &&
+		maps.Equal(p.headers, r.Headers)
 }
 
 // Bytes returns roughly how many bytes of memory the prompt takes.

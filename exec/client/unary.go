@@ -244,7 +244,8 @@ func take(to, from map[string]any) {
 // absent returns ErrNoTokenizer if err means that the server has no tokenizer page. Otherwise it
 // returns err.
 func absent(err error) error {
-	if e, ok := errors.AsType[*Error](err); ok && (e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed || e.Status == http.StatusNotImplemented) {
+	lacking := []int{http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented}
+	if e, ok := errors.AsType[*Error](err); ok && slices.Contains(lacking, e.Status) {
 		return ErrNoTokenizer
 	}
 	return err

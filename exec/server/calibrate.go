@@ -33,7 +33,8 @@ const (
 // next start of the machine.
 func (l *Launcher) Calibrate(ctx context.Context) (*metric.Calibration, error) {
 	key := calibrationKey()
-	if known := (metric.Calibration{}); boot() != "" && l.State.Recall(lease.Calibrations, key, &known) && known.Streams == calibrationStreams {
+	var known metric.Calibration
+	if boot() != "" && l.State.Recall(lease.Calibrations, key, &known) && known.Streams == calibrationStreams {
 		return &known, nil
 	}
 	c, err := l.calibrate(ctx)

@@ -40,7 +40,9 @@ type container struct {
 
 // It adds facts about the image to found. If it returns a container and an error, the caller must
 // end the container.
-func (l *Launcher) container(ctx context.Context, s *plan.Server, h *held, log *tail, found metric.Fingerprint, state func(string)) (running, error) {
+func (l *Launcher) container(
+	ctx context.Context, s *plan.Server, h *held, log *tail, found metric.Fingerprint, state func(string),
+) (running, error) {
 	r, err := findRuntime(l.Clock, s.Container.Runtime)
 	if err != nil {
 		return nil, err
@@ -57,8 +59,8 @@ func (l *Launcher) container(ctx context.Context, s *plan.Server, h *held, log *
 		found["runtime"] = r.name + " " + version
 	}
 	c := &container{
-		runtime: r, Clock: l.Clock, log: log, died: engine.Of(s.Engine).Died, grace: l.patience, name: containerName(l.Holder.Run, s.Address(), h.port),
-		network: s.Container.Network, inside: s.Container.Inside, port: h.port,
+		runtime: r, Clock: l.Clock, log: log, died: engine.Of(s.Engine).Died, grace: l.patience,
+		name: containerName(l.Holder.Run, s.Address(), h.port), network: s.Container.Network, inside: s.Container.Inside, port: h.port,
 		followed: make(chan struct{}), exited: make(chan struct{}), stop: func() {},
 	}
 	words, env, err := l.create(r, s, h, c.name)
@@ -82,7 +84,9 @@ func (l *Launcher) container(ctx context.Context, s *plan.Server, h *held, log *
 	return c, nil
 }
 
-func (l *Launcher) fetch(ctx context.Context, r *cli, c *plan.Container, found metric.Fingerprint, state func(string)) (pulled bool, err error) {
+func (l *Launcher) fetch(
+	ctx context.Context, r *cli, c *plan.Container, found metric.Fingerprint, state func(string),
+) (pulled bool, err error) {
 	img, there, err := r.image(ctx, c.Image)
 	if err != nil {
 		return pulled, err
@@ -93,7 +97,8 @@ func (l *Launcher) fetch(ctx context.Context, r *cli, c *plan.Container, found m
 	case c.Pull == plan.PullAlways || c.Pull != plan.PullNever && !there:
 		pulled = true
 		state("pulling " + c.Image)
-		if err := r.pull(ctx, c.Image, func(line string) { state("pulling " + c.Image + ": " + l.redactor.Text(shorten(line, lastSize))) }); err != nil {
+		told := func(line string) { state("pulling " + c.Image + ": " + l.redactor.Text(shorten(line, lastSize))) }
+		if err := r.pull(ctx, c.Image, told); err != nil {
 			return pulled, err
 		}
 		if img, there, err = r.image(ctx, c.Image); err != nil {
@@ -134,7 +139,8 @@ func (l *Launcher) create(r *cli, s *plan.Server, h *held, name string) (words, 
 	if c.Network != "" {
 		words = append(words, "--network", c.Network)
 	}
-	if driver := map[string]string{"docker": "local", "podman": "k8s-file"}[r.name]; !slices.ContainsFunc(c.Options, func(o string) bool { return strings.HasPrefix(o, "--log-") }) {
+	if !slices.ContainsFunc(c.Options, func(o string) bool { return strings.HasPrefix(o, "--log-") }) {
+		driver := map[string]string{"docker": "local", "podman": "k8s-file"}[r.name]
 		// Both log drivers, local and k8s-file, drop the oldest lines before the disk is full.
 		words = append(words, "--log-driver", driver, "--log-opt", "max-size=16m")
 	}

@@ -145,8 +145,8 @@ func (r *reached) incarnation(ctx context.Context, start bool) [2]string {
 			out[0] = at
 		}
 	}
-	if r.instance != nil {
-		out[1], _ = clock.Await(ctx, r.Clock, func(ctx context.Context) (string, error) { return r.instance(ctx), nil })
+	if r.program != nil {
+		out[1], _ = clock.Await(ctx, r.Clock, func(ctx context.Context) (string, error) { return r.program.instance(ctx), nil })
 	}
 	return out
 }
@@ -222,8 +222,8 @@ func otherServer(before, after metric.Fingerprint) (key string) {
 const lastLook = 15 * time.Second
 
 func (r *reached) checkSame(ctx context.Context, before metric.Fingerprint, first [2]string) error {
-	if r.gone != nil {
-		if err := r.gone(); err != nil {
+	if r.program != nil {
+		if err := r.program.gone(); err != nil {
 			return err
 		}
 	}

@@ -210,7 +210,9 @@ func (r *reached) countsForeign(t plan.Telemetry) bool {
 
 // addForeign returns a source of readings, which come from the function read. To each reading it
 // adds the number of foreign processes among those that the function list returns.
-func (r *reached) addForeign(read func(context.Context) (*telemetry.Reading, error), list func(context.Context) ([]int, error)) telemetry.Source {
+func (r *reached) addForeign(
+	read func(context.Context) (*telemetry.Reading, error), list func(context.Context) ([]int, error),
+) telemetry.Source {
 	others := foreign{run: r.Holder.Run, now: r.Clock.Now, list: list}
 	return telemetry.Fetch(r.Clock, func(ctx context.Context) (*telemetry.Reading, error) {
 		reading, err := read(ctx)

@@ -199,7 +199,8 @@ func (l *Launcher) endStack(ctx context.Context, o leftover) error {
 	if i < 0 {
 		return errUndeclared
 	}
-	x := &stack{Launcher: l, of: l.Stacks[i], held: &held{server: lease.Server{Holder: l.Holder, Mark: o.Mark}}, log: &tail{redactor: l.redactor}}
+	own := &held{server: lease.Server{Holder: l.Holder, Mark: o.Mark}}
+	x := &stack{Launcher: l, of: l.Stacks[i], held: own, log: &tail{redactor: l.redactor}}
 	return x.end()
 }
 

@@ -73,7 +73,9 @@ func (l *Launcher) started(ctx context.Context, s *plan.Server, state func(strin
 
 // begun starts the program of a server, wherever it runs. If it returns a running server and an error, the
 // caller must end it.
-func (l *Launcher) begun(ctx context.Context, s *plan.Server, h *held, log *tail, found metric.Fingerprint, state func(string)) (running, error) {
+func (l *Launcher) begun(
+	ctx context.Context, s *plan.Server, h *held, log *tail, found metric.Fingerprint, state func(string),
+) (running, error) {
 	switch {
 	case s.Stack != nil:
 		return l.stack(ctx, s, h, log, state)
@@ -144,15 +146,14 @@ func (l *Launcher) starting(state func(string), facts *logFacts, took time.Durat
 	}
 }
 
-func (l *Launcher) await(ctx context.Context, s *plan.Server, state func(string), x running, h *held, log *tail, facts func(metric.Fingerprint)) (*exec.Target, error) {
-	r, err := l.reach(s, state, client.Config{
-		BaseURL: h.url, Engine: engine.Of(s.Engine),
-	})
+func (l *Launcher) await(
+	ctx context.Context, s *plan.Server, state func(string), x running, h *held, log *tail, facts func(metric.Fingerprint),
+) (*exec.Target, error) {
+	r, err := l.reach(s, state, client.Config{BaseURL: h.url, Engine: engine.Of(s.Engine)})
 	if err != nil {
 		return nil, err
 	}
-	r.gone, r.log, r.facts, r.instance, r.listens = x.gone, log.String, facts, x.instance, x.listens
-	r.lastWords = log.lastLine
+	r.program, r.log, r.facts = x, log, facts
 	if s.GPUs() != nil || len(h.gpus) > 0 {
 		r.given = []string{}
 		for _, g := range h.gpus {

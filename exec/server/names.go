@@ -126,7 +126,8 @@ func (n names) Next(id exec.PromptID, sent client.Prompt, said exec.Reply) (clie
 	own, err := n.Prompt(id)
 	out := grown(n.workload, sent, said)
 	out.Text = own.Text
-	out.Parts = append(slices.Clone(sent.Parts), sim.AnswerPiece(sent.Parts, said.Output), metric.Piece{Key: keyOf(own.Text), Tokens: n.workload.Input})
+	next := metric.Piece{Key: keyOf(own.Text), Tokens: n.workload.Input}
+	out.Parts = append(slices.Clone(sent.Parts), sim.AnswerPiece(sent.Parts, said.Output), next)
 	return out, err
 }
 
@@ -191,7 +192,8 @@ func (r virtualRows) Next(id exec.PromptID, sent client.Prompt, said exec.Reply)
 		var ids []int
 		ids, err = sim.AfterAnswer(r.rows.Added(id.Turn, sent))
 		out.Tokens = sent.Tokens + said.Output + len(ids)
-		if out.Parts = slices.Concat(sent.Parts, []metric.Piece{sim.AnswerPiece(sent.Parts, said.Output)}, piecesOf(ids, r.block)); r.block == 0 {
+		said := []metric.Piece{sim.AnswerPiece(sent.Parts, said.Output)}
+		if out.Parts = slices.Concat(sent.Parts, said, piecesOf(ids, r.block)); r.block == 0 {
 			out.Parts = nil
 		}
 	}

@@ -53,7 +53,9 @@ const podRun = "tokgate.dev/run"
 
 // pod starts a server in a pod, and waits until its container runs. If it returns a pod and an error, the
 // caller must end the pod.
-func (l *Launcher) pod(ctx context.Context, s *plan.Server, h *held, log *tail, found metric.Fingerprint, state func(string)) (running, error) {
+func (l *Launcher) pod(
+	ctx context.Context, s *plan.Server, h *held, log *tail, found metric.Fingerprint, state func(string),
+) (running, error) {
 	kube, err := findKubectl(l.Clock, s.Pod.Namespace, h.server.Mark)
 	if err != nil {
 		return nil, err

@@ -56,7 +56,9 @@ func (l *Launcher) process(ctx context.Context, s *plan.Server, h *held, log *ta
 
 // child starts a program with the mark of a server, and notes it. Later environments win. If it
 // returns a child and an error, the caller must end the child.
-func (l *Launcher) child(ctx context.Context, words []string, dir string, h *held, log *tail, environments ...map[string]string) (*child, error) {
+func (l *Launcher) child(
+	ctx context.Context, words []string, dir string, h *held, log *tail, environments ...map[string]string,
+) (*child, error) {
 	c := &child{Clock: l.Clock, grace: l.patience, log: log, mark: h.server.Mark, exited: make(chan struct{}), read: make(chan struct{})}
 	c.cmd = osexec.Command(words[0], words[1:]...)
 	c.cmd.Dir = cmp.Or(dir, l.Dir)

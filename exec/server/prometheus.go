@@ -26,7 +26,8 @@ func (r *reached) queries(w *telemetry.Watch) (stop func()) {
 	for _, s := range p.Series {
 		w.Queried = append(w.Queried, s.Def.Name)
 	}
-	api, err := client.New(client.Config{BaseURL: p.URL, Headers: p.Headers, RootCAs: r.config.RootCAs, Now: r.config.Now, Dial: r.config.Dial})
+	c := r.config
+	api, err := client.New(client.Config{BaseURL: p.URL, Headers: p.Headers, RootCAs: c.RootCAs, Now: c.Now, Dial: c.Dial})
 	if err != nil {
 		w.Queries = telemetry.Direct(func() (*telemetry.Reading, error) { return nil, err })
 		return func() {}

@@ -28,7 +28,9 @@ const question = 2 * time.Minute
 
 // It learns how to make prompts of the right length, or reuses what it learnt for a workload with
 // the same settings.
-func (r *reached) prompts(ctx context.Context, w *plan.Workload, salt uint64, model client.Model, found metric.Fingerprint, makers map[string]*prompt.Maker) (exec.Prompts, error) {
+func (r *reached) prompts(
+	ctx context.Context, w *plan.Workload, salt uint64, model client.Model, found metric.Fingerprint, makers map[string]*prompt.Maker,
+) (exec.Prompts, error) {
 	if err := fits(w, model.Context, w.Prompt.System.Tokens); err != nil {
 		return nil, err
 	}

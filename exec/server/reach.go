@@ -1,8 +1,6 @@
 package server
 
 import (
-	"context"
-
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/exec/telemetry"
@@ -21,18 +19,15 @@ type reached struct {
 	servedAs string // model name to send; "" to take it from the server's list
 	datasets datasets
 	items    map[*plan.Workload]taskPrompts
-	listed   []string       // ids of the models that the server lists
-	fronts   []*client.HTTP // of more URLs of the server, in the order of the plan
-	replicas []*replica     // behind the URL, if the plan names them
-	gone     func() error   // why the server has ended; the field is nil if not known
-	log      func() string
+	listed   []string         // ids of the models that the server lists
+	fronts   []*client.HTTP   // of more URLs of the server, in the order of the plan
+	replicas []*replica       // behind the URL, if the plan names them
 	cleanup  func() error     // ends the server; nil if tokgate did not start the server
 	gpu      telemetry.Source // GPU readings of a simulator; nil means the vendor's tools
-	// facts, instance, listens and lastWords are set only for a server that tokgate started on this machine.
-	facts     func(metric.Fingerprint)                       // adds further known facts
-	instance  func(context.Context) string                   // identifies the present start of the server
-	listens   func(context.Context) (fact string, err error) // see running
-	lastWords func() string                                  // returns the last lines of the server's log
+	// program, log and facts are set only for a server that tokgate started.
+	program running
+	log     *tail
+	facts   func(metric.Fingerprint) // adds further known facts
 }
 
 // replica is one of several servers behind an endpoint. It is asked for its facts and its metrics
@@ -75,5 +70,5 @@ func (r *reached) failed(err error) error {
 	if r.log == nil {
 		return err
 	}
-	return &exec.ServerError{Err: err, Log: r.log()}
+	return &exec.ServerError{Err: err, Log: r.log.String()}
 }

@@ -34,7 +34,7 @@ func (r *reached) ready(ctx context.Context) (identity, error) {
 	}
 	var last error
 	wait := again
-	if r.gone != nil {
+	if r.program != nil {
 		wait = soon
 	}
 	for {
@@ -45,8 +45,8 @@ func (r *reached) ready(ctx context.Context) (identity, error) {
 			return id, nil
 		case caller.Err() != nil:
 			return identity{}, context.Cause(caller)
-		case r.gone != nil && r.gone() != nil:
-			return identity{}, r.gone()
+		case r.program != nil && r.program.gone() != nil:
+			return identity{}, r.program.gone()
 		case ctx.Err() != nil:
 			if last == nil {
 				last = errors.New("its first completion did not end")
@@ -67,8 +67,8 @@ func (r *reached) awaited(last error) string {
 	if last != nil {
 		what = last.Error()
 	}
-	if r.lastWords != nil {
-		if words := r.lastWords(); words != "" {
+	if r.log != nil {
+		if words := r.log.lastLine(); words != "" {
 			what = words
 		}
 	}

@@ -33,7 +33,8 @@ func (r *reached) meet(ctx context.Context, to metric.Fingerprint) error {
 	}
 	for _, x := range r.replicas {
 		var err error
-		if x.found, err = r.awaitFacts(ctx, "the replica "+x.url, func(ctx context.Context) (metric.Fingerprint, error) { return r.look(ctx, x) }); err != nil {
+		ask := func(ctx context.Context) (metric.Fingerprint, error) { return r.look(ctx, x) }
+		if x.found, err = r.awaitFacts(ctx, "the replica "+x.url, ask); err != nil {
 			return err
 		}
 		x.started, _ = clock.Await(ctx, r.Clock, x.api.StartTime) // not every engine reports it
@@ -52,7 +53,9 @@ func (r *reached) meet(ctx context.Context, to metric.Fingerprint) error {
 }
 
 // awaitFacts asks a server for its facts until it answers.
-func (r *reached) awaitFacts(ctx context.Context, name string, ask func(context.Context) (metric.Fingerprint, error)) (metric.Fingerprint, error) {
+func (r *reached) awaitFacts(
+	ctx context.Context, name string, ask func(context.Context) (metric.Fingerprint, error),
+) (metric.Fingerprint, error) {
 	ctx, cancel := clock.WithTimeout(ctx, r.Clock, cmp.Or(r.server.Ready.Timeout, lastLook))
 	defer cancel()
 	r.state("asking " + name)

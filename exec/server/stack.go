@@ -183,7 +183,8 @@ func (r *reached) answer(ctx context.Context) string {
 	connected := false
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	models, err := h.Models(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected = true }}))
+	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected = true }}
+	models, err := h.Models(httptrace.WithClientTrace(ctx, trace))
 	if err == nil {
 		return "it lists the models " + strings.Join(ids(models), ", ")
 	}

@@ -42,11 +42,7 @@ func (r *reached) target(ctx context.Context) (*exec.Target, error) {
 		Tokens: r.tokens,
 		Scorer: r.api,
 		Detour: r.api.Detour,
-		Err:    r.gone,
-		Check: func(ctx context.Context) error {
-			return r.sameAll(ctx, found, first)
-		},
-		Log:    r.log,
+		Check:  func(ctx context.Context) error { return r.sameAll(ctx, found, first) },
 		Inside: inside,
 		Close: func() error {
 			leave()
@@ -56,6 +52,9 @@ func (r *reached) target(ctx context.Context) (*exec.Target, error) {
 			}
 			return nil
 		},
+	}
+	if r.program != nil {
+		t.Err, t.Log = r.program.gone, r.log.String
 	}
 	if r.server.Unseen() {
 		t.Same = func(ctx context.Context) error {
@@ -103,10 +102,10 @@ func (r *reached) identified(ctx context.Context, found metric.Fingerprint, mode
 // listening returns an error if another program than the started server listens on its port. It adds
 // a fact to the fingerprint if that is not known.
 func (r *reached) listening(ctx context.Context, to metric.Fingerprint) error {
-	if r.listens == nil {
+	if r.program == nil {
 		return nil
 	}
-	fact, err := clock.Await(ctx, r.Clock, r.listens)
+	fact, err := clock.Await(ctx, r.Clock, r.program.listens)
 	put(to, "listener", fact)
 	return err
 }

@@ -53,7 +53,8 @@ func (l *Virtual) Launch(ctx context.Context, s *plan.Server, state func(string)
 	if l.Change != nil {
 		l.Change(s, profile)
 	}
-	engine, err := sim.NewVirtual(sim.Options{Profile: profile, Seed: load.Salted(s.Simulator.Seed, l.Salt), Engine: s.Engine}, l.Clock.Now())
+	seed := load.Salted(s.Simulator.Seed, l.Salt)
+	engine, err := sim.NewVirtual(sim.Options{Profile: profile, Seed: seed, Engine: s.Engine}, l.Clock.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -286,7 +287,8 @@ func (v *virtual) ready(ctx context.Context, s *plan.Server, state func(string))
 		state("waiting for the simulator: one completion")
 		answer := new(metric.Sample)
 		over := false
-		v.Send(ctx, &client.Request{API: "chat", Input: 16, Output: 1, Timeout: s.Ready.Timeout}, client.NewAnswer(answer, func(*metric.Sample) {
+		one := &client.Request{API: "chat", Input: 16, Output: 1, Timeout: s.Ready.Timeout}
+		v.Send(ctx, one, client.NewAnswer(answer, func(*metric.Sample) {
 			v.Clock.Post(func() { over = true })
 		}))
 		if err := clock.Until(context.WithoutCancel(ctx), v.Clock, func() bool { return over }); err != nil {

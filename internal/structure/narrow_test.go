@@ -6,26 +6,14 @@ import (
 	"go/parser"
 	"go/scanner"
 	"go/token"
+	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/tokgate/tokgate/internal/must"
 )
-
-// narrow lists the packages whose lines and types are within the bounds below. A package that comes
-// within them is added here.
-var narrow = []string{
-	"answers", "assert", "assert/bisect", "assert/compare", "assert/nights", "assert/sample", "assert/stat",
-	"assert/verdict", "cmd/tokgate", "engine", "exec", "exec/clock", "exec/direct", "exec/fleet", "exec/load",
-	"exec/prompt", "exec/server/gpu", "exec/server/lease", "exec/shape", "exec/telemetry", "metric", "plan",
-	"plan/decode", "plan/demand", "plan/movein", "plan/policy", "plan/starter", "plan/suggest", "record",
-	"record/disk", "record/history", "report", "report/chart", "report/formats", "report/github", "report/html",
-	"report/inventory", "report/markdown", "report/page", "report/progress", "report/terminal", "report/text",
-	"search", "sim", "strength", "traffic",
-}
 
 const (
 	mostFields = 20  // fields of a type
@@ -40,32 +28,36 @@ var tables = map[string]bool{"plan/decode/schema.go": true, "plan/decode/schema_
 var flat = map[string]bool{"metric/run.go Level": true, "metric/run.go Run": true, "metric/sample.go Sample": true,
 	"sim/profile.go Profile": true}
 
+// TestNarrow holds the bounds in every package, but for those of tests.
 func TestNarrow(t *testing.T) {
-	for _, name := range narrow {
-		paths, _ := filepath.Glob(filepath.Join("..", "..", name, "*.go"))
-		must.Hold(t, len(paths) != 0, "there is no package %s", name)
-		for _, path := range paths {
-			if strings.HasSuffix(path, "_test.go") {
-				continue
-			}
-			src := must.Get(os.ReadFile(path))(t)
-			file := name + "/" + filepath.Base(path)
-			if !tables[file] {
-				for i, n := range widths(src) {
-					must.Hold(t, n <= mostWidth, "%s:%d is %d wide, at most %d", file, i+1, n, mostWidth)
-				}
-			}
-			tree := must.Get(parser.ParseFile(token.NewFileSet(), path, src, 0))(t)
-			ast.Inspect(tree, func(n ast.Node) bool {
-				if of, ok := n.(*ast.TypeSpec); ok {
-					if n := fields(of.Type); n > mostFields && !flat[file+" "+of.Name.Name] {
-						t.Errorf("%s: %s has %d fields, at most %d", file, of.Name.Name, n, mostFields)
-					}
-				}
-				return true
-			})
+	checked := 0
+	root := os.DirFS("../..")
+	must.Do(t, fs.WalkDir(root, ".", func(file string, d fs.DirEntry, err error) error {
+		if d != nil && d.IsDir() && (file == "internal" || strings.HasPrefix(file, ".") && file != ".") {
+			return fs.SkipDir
 		}
-	}
+		if err != nil || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+			return err
+		}
+		checked++
+		src := must.Get(fs.ReadFile(root, file))(t)
+		if !tables[file] {
+			for i, n := range widths(src) {
+				must.Hold(t, n <= mostWidth, "%s:%d is %d wide, at most %d", file, i+1, n, mostWidth)
+			}
+		}
+		tree := must.Get(parser.ParseFile(token.NewFileSet(), file, src, 0))(t)
+		ast.Inspect(tree, func(n ast.Node) bool {
+			if of, ok := n.(*ast.TypeSpec); ok {
+				if n := fields(of.Type); n > mostFields && !flat[file+" "+of.Name.Name] {
+					t.Errorf("%s: %s has %d fields, at most %d", file, of.Name.Name, n, mostFields)
+				}
+			}
+			return true
+		})
+		return nil
+	}))
+	must.Hold(t, checked > 500, "only %d files were found", checked)
 }
 
 // widths returns the width of each line of a source without the texts in it.

@@ -112,8 +112,10 @@ func (r Result) Sections() []page.Section {
 			notes = append(notes, fmt.Sprintf("%s was left out: %s", r.Name(l.Value), l.Broken))
 		}
 	}
+	answer := page.Capital(r.Answer())
 	first := page.Section{ID: "answer", Title: "Bisection", Blocks: []page.Block{
-		{Result: &page.Result{Class: class, Line: page.Capital(r.Answer()), Value: page.Capital(string(r.Outcome)), Sentence: page.Capital(r.Answer())}}, {Text: page.Line(cell)}, {List: notes}}}
+		{Result: &page.Result{Class: class, Line: answer, Value: page.Capital(string(r.Outcome)), Sentence: answer}},
+		{Text: page.Line(cell)}, {List: notes}}}
 	if len(notes) == 0 {
 		first.Blocks = first.Blocks[:2]
 	}
@@ -149,7 +151,8 @@ func (r Result) figures() page.Figure {
 	for v := range r.Values {
 		for i, l := range r.Legs {
 			if l.Value == v && l.Broken == "" {
-				dots.Points = append(dots.Points, chart.Point{X: float64(v + 1), Y: l.Figure, Tip: []string{r.Name(v), r.format(l.Figure), "leg " + strconv.Itoa(i+1)}})
+				tip := []string{r.Name(v), r.format(l.Figure), "leg " + strconv.Itoa(i+1)}
+				dots.Points = append(dots.Points, chart.Point{X: float64(v + 1), Y: l.Figure, Tip: tip})
 			}
 		}
 	}

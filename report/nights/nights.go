@@ -53,7 +53,8 @@ func Markdown(w io.Writer, n judged.Result, o Options) error {
 // sections returns what a history shows: which nights it has, the series that changed, the others,
 // and how to accept a change.
 func sections(n judged.Result, o Options) []page.Section {
-	out := []page.Section{{Blocks: slices.DeleteFunc([]page.Block{{Text: heading(n, o)}, {List: append(suspects(n, o), events(n)...)}, {List: remarks(n, o)}}, page.Block.Empty)}}
+	first := []page.Block{{Text: heading(n, o)}, {List: append(suspects(n, o), events(n)...)}, {List: remarks(n, o)}}
+	out := []page.Section{{Blocks: slices.DeleteFunc(first, page.Block.Empty)}}
 	for _, part := range []struct {
 		title   string
 		changed bool
@@ -80,13 +81,16 @@ func remarks(n judged.Result, o Options) []string {
 // series returns a table of the series that changed, or of all others, and the evidence for each
 // change.
 func series(n judged.Result, changed bool) []page.Block {
-	t := &page.Table{Words: true, Columns: []page.Column{{}, {Head: "Workload"}, {Head: "Level"}, {Head: "Metric"}, {Head: "Tonight"}, {Head: "Expected"}, {Head: "Noise", Rank: 2}, {Head: "Nights", Rank: 1}}}
+	t := &page.Table{Words: true, Columns: []page.Column{{}, {Head: "Workload"}, {Head: "Level"}, {Head: "Metric"}, {Head: "Tonight"},
+		{Head: "Expected"}, {Head: "Noise", Rank: 2}, {Head: "Nights", Rank: 1}}}
 	var evidence []string
 	for _, x := range n.Trends {
 		if hasDetail(x) != changed {
 			continue
 		}
-		t.Rows = append(t.Rows, append([]page.Cell{{Text: word(x), Class: classes[x.Outcome]}}, page.Row(append([]string{place(x)}, cells(x)...)...)...))
+		row := page.Row(append([]string{word(x), place(x)}, cells(x)...)...)
+		row[0].Class = classes[x.Outcome]
+		t.Rows = append(t.Rows, row)
 		if changed {
 			evidence = append(evidence, page.Line(subject(x)+": "+x.Message))
 		}
@@ -417,7 +421,8 @@ func Document(n judged.Result, d report.Document) *report.Document {
 		}
 		d.Verdicts = append(d.Verdicts, report.Verdict{
 			Kind: "history", Server: t.Server, Workload: t.Workload, Level: t.Level,
-			Name:    strings.TrimSuffix("history."+t.Metric+"."+t.Stat, ".") + either(t.Level == "", "", " at "+t.Level) + either(t.Runner == "", "", " on "+t.Runner),
+			Name: strings.TrimSuffix("history."+t.Metric+"."+t.Stat, ".") +
+				either(t.Level == "", "", " at "+t.Level) + either(t.Runner == "", "", " on "+t.Runner),
 			Outcome: t.Outcome, Severity: verdict.SeverityError, Cause: cause, Message: t.Message,
 		})
 	}

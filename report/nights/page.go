@@ -56,7 +56,8 @@ func overview(n judged.Result, o Options) page.Section {
 		}
 	}
 	verdict := page.Result{Class: classes[n.Outcome], Value: conclusion(n), Sentence: summary(n)}
-	blocks := []page.Block{{Result: &verdict}, {Text: heading(n, o)}, {List: slices.Concat(suspects(n, o), events(n), remarks(n, o))}, {Text: accept(n, o)}, {Table: t}}
+	blocks := []page.Block{{Result: &verdict}, {Text: heading(n, o)}, {List: slices.Concat(suspects(n, o), events(n), remarks(n, o))},
+		{Text: accept(n, o)}, {Table: t}}
 	return page.Section{ID: "overview", Title: "Overview", Blocks: slices.DeleteFunc(blocks, page.Block.Empty)}
 }
 
@@ -169,10 +170,13 @@ func allNights(n judged.Result) page.Section {
 		rows = append(rows, row)
 	}
 	shown := min(len(rows), mostShown)
-	blocks := []page.Block{{Table: &page.Table{Caption: "Last nights", Words: true, Columns: columns, Rows: rows[:shown]}}}
+	table := func(caption string, rows [][]page.Cell) []page.Block {
+		return []page.Block{{Table: &page.Table{Caption: caption, Words: true, Columns: columns, Rows: rows}}}
+	}
+	blocks := table("Last nights", rows[:shown])
 	if earlier := rows[shown:]; len(earlier) > 0 {
 		title := "Before: " + count(len(earlier), "night")
-		blocks = append(blocks, page.Block{Fold: &page.Fold{Title: title, Blocks: []page.Block{{Table: &page.Table{Caption: title, Words: true, Columns: columns, Rows: earlier}}}}})
+		blocks = append(blocks, page.Block{Fold: &page.Fold{Title: title, Blocks: table(title, earlier)}})
 	}
 	return page.Section{ID: "nights", Title: "Nights", Lead: "A run that has a link was a job of a CI system.", Blocks: blocks}
 }
