@@ -213,7 +213,7 @@ func lacking(r *metric.PairedAnswers, def metric.Def) string {
 			again++
 		}
 		for _, a := range []*metric.PairedAnswer{p.Control, p.Candidate, p.Again} {
-			if a != nil && a.Scored == 0 && a.Distance == nil && a.Readable() {
+			if a != nil && a.Scored == 0 && a.Readable() {
 				unread++
 			}
 		}
@@ -227,7 +227,7 @@ func lacking(r *metric.PairedAnswers, def metric.Def) string {
 		return fmt.Sprintf("the control failed or gave an empty answer to %d of %d prompts", silent, asked)
 	case again < r.Again:
 		return fmt.Sprintf("the control answered only %d of %d prompts a second time", again, r.Again)
-	case unread > 0 && r.Unscored == "" && def.Paired:
+	case unread > 0 && r.Unscored == "" && def.Paired && !ofVectors(def):
 		return fmt.Sprintf("the control did not report how likely %s are", verdict.Count(unread, "answers"))
 	}
 	return ""

@@ -39,10 +39,15 @@ func judgeAnswers(r *metric.PairedAnswers) map[string]Change { return judgeAnswe
 
 // judgeAnswersOf judges paired answers like judgeAnswers, but of a server with the given engine.
 func judgeAnswersOf(engine string, r *metric.PairedAnswers) map[string]Change {
-	w := &plan.Workload{Name: "chat"}
+	return judgeAnswersTo(&plan.Workload{Name: "chat"}, engine, r)
+}
+
+func judgeAnswersTo(w *plan.Workload, engine string, r *metric.PairedAnswers) map[string]Change {
+	control, candidate := &plan.Server{Engine: engine}, &plan.Server{Engine: engine}
+	w.Servers = []*plan.Server{control, candidate}
 	x := comparison{alpha: 0.05, whole: 0.05, nominal: once, out: &Comparison{}, Input: Input{Level: func(string, string, string) *metric.Level { return nil },
 		Plan: &plan.Plan{Workloads: []*plan.Workload{w}}, Block: &plan.Compare{Name: "upgrade", Answers: &plan.Reading{Prompts: 200, MaxTokens: 64}, Policy: plan.Policy{Confidence: 0.95},
-			Control: plan.Control{Server: &plan.Server{Engine: engine}}}}}
+			Control: plan.Control{Server: control}, Candidate: candidate}}}
 	if r != nil {
 		x.record = &metric.Comparison{Answers: r}
 	}
@@ -213,6 +218,49 @@ func TestAnswersThatLack(t *testing.T) {
 	got := judgeAnswersOf("llama.cpp", mute)
 	odd, loss := got["odd_answers"], got["answer_nll"]
 	must.Hold(t, odd.Outcome == verdict.Pass && loss.Outcome == verdict.Skipped, "llama.cpp: %v: %s; %v: %s", odd.Outcome, odd.Message, loss.Outcome, loss.Message)
+}
+
+// TestDistanceOfVectors: how far the control's second embeddings are from its first is subtracted, and
+// a comparison does not pass without embeddings of the control. Embeddings have no score. The bounds
+// of equal distances are the distances themselves.
+func TestDistanceOfVectors(t *testing.T) {
+	vectors := func(candidate, again float64, change func(i int, p *metric.AnswerPair)) *metric.PairedAnswers {
+		far := func(d float64) *metric.PairedAnswer { return &metric.PairedAnswer{Distance: &d} }
+		return &metric.PairedAnswers{Pairs: []metric.AnswerPair{}, Embedded: answersOf(200, func(i int, p *metric.AnswerPair) {
+			p.Control, p.Candidate = &metric.PairedAnswer{}, far(candidate)
+			if p.Again != nil {
+				p.Again = far(again)
+			}
+			change(i, p)
+		})}
+	}
+	nothing := func(int, *metric.AnswerPair) {}
+	for _, tt := range []struct {
+		name string
+		r    *metric.PairedAnswers
+		want verdict.Outcome
+	}{
+		{"equal", vectors(1e-6, 1e-6, nothing), verdict.Pass},
+		{"noise of 3 %: 0.03² / 2 = 0.00045", vectors(0.00045, 0, nothing), verdict.Pass},
+		{"noise of 5 %: 0.05² / 2 = 0.00125", vectors(0.00125, 0, nothing), verdict.Fail},
+		{"as much noise on the control", vectors(0.00125, 0.00125, nothing), verdict.Pass},
+		{"one of another input: 1 / 200 = 0.005 on average", vectors(0, 0, func(i int, p *metric.AnswerPair) {
+			if i == 7 {
+				*p.Candidate.Distance = 1
+			}
+		}), verdict.Inconclusive},
+		{"no embeddings of the control", vectors(0, 0, func(i int, p *metric.AnswerPair) {
+			if i == 7 {
+				p.Control, p.Candidate = &metric.PairedAnswer{Failure: "HTTP 500"}, &metric.PairedAnswer{}
+			}
+		}), verdict.Error},
+		{"no second embeddings", vectors(0, 0, func(i int, p *metric.AnswerPair) { p.Again = nil }), verdict.Error},
+		{"no record of embeddings", &metric.PairedAnswers{}, verdict.Error},
+	} {
+		got := judgeAnswersTo(&plan.Workload{Name: "index", API: plan.Embeddings}, "vllm", tt.r)
+		c, ok := got["cosine_distance"]
+		must.Hold(t, ok && len(got) == 1 && c.Outcome == tt.want, "%s: %d changes, %v: %s", tt.name, len(got), c.Outcome, c.Message)
+	}
 }
 
 func TestFormOfAnswers(t *testing.T) {
