@@ -36,7 +36,7 @@ func Diagnose(p *plan.Plan) hcl.Diagnostics {
 			say(hcl.DiagError, c.Range, "Comparison requires nothing", `compare.%s has no tolerate and no improve block, so no change could fail it. Say what may change, such as tolerate { throughput = "-5%%" }, or gate { measure_only = true }.`, c.Name)
 		}
 	}
-	diags = slices.Concat(diags, withoutBase(p), lenient(p))
+	diags = slices.Concat(diags, withoutBase(p), lenient(p), speedAlone(p))
 	if len(p.Asserts) > 0 {
 		return diags // asserts may require anything; their conditions are not analysed
 	}
@@ -49,6 +49,11 @@ func Diagnose(p *plan.Plan) hcl.Diagnostics {
 	said := map[hcl.Range]bool{}
 	for _, w := range p.Workloads {
 		decode, prefill := boundBy(p, w, boundsDecode), boundBy(p, w, boundsPrefill)
+		bounds := `ttft and speed, such as ttft = "p95 < 2s" and speed = "mean > 20 tok/s"`
+		if w.API.Embeds() { // which are all prefill
+			decode, bounds = decode || prefill, `e2e or input_throughput, such as e2e = "p95 < 2s"`
+			prefill = decode
+		}
 		if said[w.Range] {
 			continue // reported already, for another instance of the same for_each
 		}
@@ -63,7 +68,7 @@ func Diagnose(p *plan.Plan) hcl.Diagnostics {
 		case decode:
 			say(hcl.DiagWarning, w.Range, "Nothing bounds prefill", `A server that reads its prompts ten times slower could pass workload.%s. Bound ttft, e2e or input_throughput, such as ttft = "p95 < 2s"; `+"`tokgate strength`"+` shows what is noticed.`, w.Address())
 		default:
-			say(hcl.DiagWarning, w.Range, "Nothing bounds speed", `A server that is ten times slower would pass workload.%s. Bound ttft and speed, such as ttft = "p95 < 2s" and speed = "mean > 20 tok/s".`, w.Address())
+			say(hcl.DiagWarning, w.Range, "Nothing bounds speed", `A server that is ten times slower would pass workload.%s. Bound %s.`, w.Address(), bounds)
 		}
 	}
 	return diags
@@ -89,6 +94,26 @@ func lenient(p *plan.Plan) hcl.Diagnostics {
 						t.Text, metric.Format(metric.Ratio, t.Allowed()), w.Address(), metric.Format(metric.Ratio, leastSuccess))})
 			}
 		}
+	}
+	return diags
+}
+
+// speedAlone warns of comparisons of embeddings that do not compare the vectors.
+func speedAlone(p *plan.Plan) (diags hcl.Diagnostics) {
+	said := map[hcl.Range]bool{}
+	for _, c := range p.Compares {
+		i := slices.IndexFunc(c.Workloads(p), func(w *plan.Workload) bool { return w.API.Embeds() })
+		if i < 0 || c.Answers != nil || said[c.Range] {
+			continue
+		}
+		said[c.Range] = true
+		add := "Add answers {} to it, which compares the vectors of both servers for the same inputs."
+		if c.Control.Baseline != "" {
+			add = "answers {} compares vectors, but needs a control that is a server."
+		}
+		diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: "Vectors are not compared", Subject: &c.Range,
+			Detail: fmt.Sprintf("compare.%s compares how fast the embeddings of workload.%s come, so other vectors would pass, as of another model. %s",
+				c.Name, c.Workloads(p)[i].Address(), add)})
 	}
 	return diags
 }

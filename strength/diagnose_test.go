@@ -56,6 +56,45 @@ workload "w" {
 	}
 }
 
+// Embeddings are all prefill, so one bound on their speed is enough. A comparison of them without
+// answers says nothing about the vectors.
+func TestDiagnoseEmbeddings(t *testing.T) {
+	const compare = "compare \"c\" {\n control = server.a\n candidate = server.b\n tolerate { e2e = \"mean +10%\" }\n"
+	for _, c := range []struct {
+		sla, more string
+		want      []string
+	}{
+		{"success = \"every\"", "", []string{"Nothing bounds speed"}},
+		{"e2e = \"p95 < 1s\"", "", nil},
+		{"input_throughput = \"> 1000 tok/s\"", "", nil},
+		{"request_rate = \"> 4 req/s\"", "", nil},
+		{"success = \"every\"", compare + "}", []string{"Vectors are not compared"}},
+		{"success = \"every\"", compare + "answers {}\n}", nil},
+	} {
+		p, diags := decode.File(decode.Options{Path: "gate.hcl", Source: []byte(strings.Replace(`
+server "a" {
+  simulator {}
+}
+server "b" {
+  simulator {}
+}
+workload "w" {
+  api          = "embeddings"
+  input_tokens = 64
+  load { concurrency = 1 }
+  sla { SLA }
+}
+`, "SLA", c.sla, 1) + c.more)})
+		must.Need(t, !diags.HasErrors(), "%v", diags)
+		var got []string
+		for _, d := range Diagnose(p) {
+			got = append(got, d.Summary)
+			must.Hold(t, !strings.Contains(d.Detail, "ttft"), "embeddings have none: %s", d.Detail)
+		}
+		must.Same(t, c.sla+" "+c.more, c.want, got)
+	}
+}
+
 // The TTFT of first or of later turns bounds prefill too.
 func TestDiagnoseConversations(t *testing.T) {
 	for _, metric := range []string{"ttft_turn_1", "ttft_later"} {

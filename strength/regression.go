@@ -28,6 +28,9 @@ const (
 	Queue      = "queue"      // in every tenth round each request waits 1 s longer
 )
 
+// ofText lists the kinds that only a server that writes text can have.
+var ofText = []string{Decode, Throughput, Stalls, Drafts, Cut}
+
 // Regression is one way in which a server gets worse.
 type Regression struct {
 	Kind string
@@ -103,8 +106,13 @@ func Changes(p *plan.Plan, address string) bool {
 }
 
 // Plant puts the regression into the profile of a simulated server of the plan. It reports whether
-// the profile changed. For example, a server without speculative decoding cannot lose drafts.
+// the profile changed. For example, a server without speculative decoding cannot lose drafts, and one
+// of embeddings cannot decode slower.
 func (r Regression) Plant(p *plan.Plan, to *sim.Profile) bool {
+	writes := func(w *plan.Workload) bool { return !w.API.Embeds() }
+	if slices.Contains(ofText, r.Kind) && !slices.ContainsFunc(p.Workloads, writes) {
+		return false
+	}
 	switch r.Kind {
 	case Overhead:
 		return scale(r.Size, &to.OverheadMS, &to.FrontMSPerRequest, &to.FrontUSPerToken)

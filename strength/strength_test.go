@@ -42,6 +42,12 @@ func TestPlant(t *testing.T) {
 			must.Hold(t, err == nil, "%v", err)
 		})
 	}
+	// A server of embeddings writes no text that could come slower, or be cut.
+	embeds := &plan.Plan{Workloads: []*plan.Workload{{API: plan.Embeddings}}}
+	for _, kind := range []string{Decode, Throughput, Stalls, Cut} {
+		must.Hold(t, !(Regression{kind, 2}).Plant(embeds, sim.DefaultProfile()), "%s was planted in a server of embeddings", kind)
+	}
+	must.Hold(t, (Regression{Prefill, 2}).Plant(embeds, sim.DefaultProfile()), "prefill was not planted in a server of embeddings")
 	drafts := sim.DefaultProfile()
 	must.Hold(t, !(Regression{Kind: Drafts}).Plant(p, drafts), "drafts were taken from a server that has none")
 	drafts.Speculation = &sim.Speculation{Accept: []float64{0.8, 0.6}}

@@ -249,13 +249,13 @@ func (e *Error) Error() string {
 }
 
 // Final reports whether the server would refuse the same request again: a client error other than a
-// time-out or too many requests, or a redirect that is not followed.
+// time-out or too many requests, what it does not implement, or a redirect that is not followed.
 func (e *Error) Final() bool {
 	switch e.Status {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
 		return false
 	}
-	return e.Status >= 300 && e.Status < 500
+	return e.Status >= 300 && e.Status < 500 || e.Status == http.StatusNotImplemented
 }
 
 // maxMessage is the largest number of bytes that is kept of a foreign error message.

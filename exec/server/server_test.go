@@ -103,6 +103,31 @@ func TestEndpointIsReadyWhenItCompletes(t *testing.T) {
 	})
 }
 
+// A server that has embeddings alone refuses chats and completions, each engine with a status of its
+// own, and is ready when it has answered with a vector.
+func TestServerOfEmbeddingsIsReady(t *testing.T) {
+	for _, status := range []int{http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, sim.Options{})
+			var asked []string
+			w.instead = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodPost && strings.HasPrefix(r.URL.Path, "/v1/") {
+					asked = append(asked, r.URL.Path)
+					if r.URL.Path != "/v1/embeddings" {
+						http.Error(rw, "The model does not support it", status)
+						return
+					}
+				}
+				w.handler.Load().ServeHTTP(rw, r)
+			})
+			target, err := w.Launch(t.Context(), vllm(), w.state)
+			must.Need(t, err == nil, "HTTP %d: %v", status, err)
+			must.Same(t, "asked", []string{"/v1/chat/completions", "/v1/completions", "/v1/embeddings"}, asked)
+			must.Do(t, target.Close())
+		})
+	}
+}
+
 func TestEndpointIsNotReady(t *testing.T) {
 	slow := sim.DefaultProfile()
 	slow.LoadMS = 60_000
