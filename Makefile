@@ -243,6 +243,7 @@ define characteristics
 	@CGO_ENABLED=0 $(GO) test ./assert -run '^TestLongStagedMembersAtTheirLimits$$' -timeout 5h -members $(13) -members-table $(CURDIR)/results/characteristics/members.md
 	@cat results/characteristics/members.md >> results/characteristics/staged.md
 	@CGO_ENABLED=0 $(GO) test ./cmd/tokgate -run '^TestLongResidue$$' -timeout 60m -residues 100 -residues-table $(CURDIR)/results/characteristics/residue.md
+	@CGO_ENABLED=0 $(GO) test ./cmd/tokgate -run '^TestLongEmbeddingsCharacteristics$$' -embedding-gates 100 -embedding-table $(CURDIR)/results/characteristics/embeddings.md
 	@CGO_ENABLED=0 $(GO) test ./assert/bisect -run '^TestLongBisections$$' -timeout 60m -histories 200 -histories-table $(CURDIR)/results/characteristics/bisections.md
 	@cat results/characteristics/gates.md results/characteristics/failures.md results/characteristics/searches.md > results/characteristics/table.md
 endef
@@ -251,7 +252,7 @@ endef
 characteristics characteristics-full: export GOGC ?= 400
 characteristics: ## measure how often verdicts and capacities are wrong, on simulated servers; a minute or two
 	$(call characteristics,500,500,300,100,40,,5,60,20,30,100,10,20)
-	@cat results/characteristics/table.md results/characteristics/windows.md results/characteristics/capacities.md results/characteristics/staged.md results/characteristics/bisections.md results/characteristics/nights.md results/characteristics/rates.md results/characteristics/answers.md results/characteristics/residue.md
+	@cat results/characteristics/table.md results/characteristics/windows.md results/characteristics/capacities.md results/characteristics/staged.md results/characteristics/bisections.md results/characteristics/nights.md results/characteristics/rates.md results/characteristics/answers.md results/characteristics/embeddings.md results/characteristics/residue.md
 
 characteristics-full: ## the same with more of them, rates on six servers, into docs/characteristics.md; hours
 	$(call characteristics,6000,5000,300,1000,1000,-rates-full,100,60,300,1000,4000,200,2000)
@@ -265,6 +266,7 @@ characteristics-full: ## the same with more of them, rates on six servers, into 
 	@sed -i -e '/<!-- nights -->/,/<!-- end of nights -->/{//!d}' -e '/<!-- nights -->/r results/characteristics/nights.md' docs/characteristics.md
 	@sed -i -e '/<!-- residue -->/,/<!-- end of residue -->/{//!d}' -e '/<!-- residue -->/r results/characteristics/residue.md' docs/characteristics.md
 	@sed -i -e '/<!-- planted -->/,/<!-- end of planted -->/{//!d}' -e '/<!-- planted -->/r results/characteristics/answers.md' docs/characteristics.md
+	@sed -i -e '/<!-- embeddings -->/,/<!-- end of embeddings -->/{//!d}' -e '/<!-- embeddings -->/r results/characteristics/embeddings.md' docs/characteristics.md
 
 RUNS ?= 100
 

@@ -119,6 +119,7 @@ func TestDocumentedAnswers(t *testing.T) {
 		"my own prompts":                  {"traffic.md", "dataset"},
 		"a rate instead of concurrency":   {"rates.md", "rate "},
 		"a prefix cache":                  {"traffic.md", "hit_rate"},
+		"embeddings":                      {"traffic.md", `api = "embeddings"`},
 		"a nightly":                       {"history.md", "every night"},
 		"what an exit code 3 wants of me": {"verdicts.md", "An exit code of 3 asks for more data"},
 	} {

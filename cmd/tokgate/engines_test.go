@@ -68,7 +68,13 @@ func engineTable() string {
 		b.WriteString("\n")
 	}
 	yes := map[bool]string{true: "yes", false: "–"}
-	row("exact output length", func(e engine.Engine) string { return yes[e.Dialect.IgnoreEOS] })
+	row("exact output length", func(e engine.Engine) string {
+		out := yes[e.Dialect.IgnoreEOS]
+		for _, api := range e.Dialect.Natural {
+			out += ", not by " + code(string(api))
+		}
+		return out
+	})
 	row("tokens in the first chunk are told", func(e engine.Engine) string { return yes[e.Dialect.ContinuousUsage || e.Dialect.Timings] })
 	row("prompts of token ids", func(e engine.Engine) string { return yes[e.Dialect.PromptIDs] })
 	row("prompts are sized by", func(e engine.Engine) string {
@@ -80,12 +86,7 @@ func engineTable() string {
 			engine.AnyTokenizer:    "vLLM's form, then llama.cpp's; where neither answers, the usage of small requests",
 		}[e.Dialect.Tokenizer]
 	})
-	row("connections", func(e engine.Engine) string {
-		if e.Dialect.FreshConns {
-			return "one for each request"
-		}
-		return "kept alive"
-	})
+	row("a connection for each request", func(e engine.Engine) string { return yes[e.Dialect.FreshConns] })
 	return b.String()
 }
 
