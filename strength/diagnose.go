@@ -48,30 +48,40 @@ func Diagnose(p *plan.Plan) hcl.Diagnostics {
 		func(w *plan.Workload) bool { return boundBy(p, w, boundsDecode) || boundBy(p, w, boundsPrefill) })
 	said := map[hcl.Range]bool{}
 	for _, w := range p.Workloads {
-		decode, prefill := boundBy(p, w, boundsDecode), boundBy(p, w, boundsPrefill)
-		bounds := `ttft and speed, such as ttft = "p95 < 2s" and speed = "mean > 20 tok/s"`
-		if w.API.Embeds() { // which are all prefill
-			decode, bounds = decode || prefill, `e2e or input_throughput, such as e2e = "p95 < 2s"`
-			prefill = decode
-		}
-		if said[w.Range] {
-			continue // reported already, for another instance of the same for_each
+		if !said[w.Range] { // for another instance of the same for_each
+			diags = append(diags, unbounded(p, w, gates)...)
 		}
 		said[w.Range] = true
-		switch {
-		case decode && prefill || len(w.SLAs) == 0:
-		case !decode && !prefill && gates:
-			// No warning: this workload only requires that requests succeed. Another workload of
-			// the plan bounds speed.
-		case prefill:
-			say(hcl.DiagWarning, w.Range, "Nothing bounds decoding", `A server that writes its answers ten times slower would pass workload.%s. Bound speed, tpot, itl, e2e or throughput, such as speed = "mean > 20 tok/s"; `+"`tokgate strength`"+` shows what is noticed.`, w.Address())
-		case decode:
-			say(hcl.DiagWarning, w.Range, "Nothing bounds prefill", `A server that reads its prompts ten times slower could pass workload.%s. Bound ttft, e2e or input_throughput, such as ttft = "p95 < 2s"; `+"`tokgate strength`"+` shows what is noticed.`, w.Address())
-		default:
-			say(hcl.DiagWarning, w.Range, "Nothing bounds speed", `A server that is ten times slower would pass workload.%s. Bound %s.`, w.Address(), bounds)
-		}
 	}
 	return diags
+}
+
+// unbounded warns of a workload if nothing bounds the time of its prefill, or of its decoding. gates
+// reports whether some workload of the plan has a bound on either.
+func unbounded(p *plan.Plan, w *plan.Workload, gates bool) hcl.Diagnostics {
+	decode, prefill := boundBy(p, w, boundsDecode), boundBy(p, w, boundsPrefill)
+	bounds := `ttft and speed, such as ttft = "p95 < 2s" and speed = "mean > 20 tok/s"`
+	if w.API.Embeds() { // embeddings are all prefill
+		bounds = `e2e or input_throughput, such as e2e = "p95 < 2s"`
+		decode = decode || prefill
+		prefill = decode
+	}
+	warn := func(summary, format string, args ...any) hcl.Diagnostics {
+		return hcl.Diagnostics{{Severity: hcl.DiagWarning, Summary: summary, Detail: fmt.Sprintf(format, args...), Subject: w.Range.Ptr()}}
+	}
+	switch {
+	case decode && prefill || len(w.SLAs) == 0:
+		return nil
+	case !decode && !prefill && gates:
+		// This workload only requires that requests succeed. Another workload of the plan bounds
+		// speed.
+		return nil
+	case prefill:
+		return warn("Nothing bounds decoding", `A server that writes its answers ten times slower would pass workload.%s. Bound speed, tpot, itl, e2e or throughput, such as speed = "mean > 20 tok/s"; `+"`tokgate strength`"+` shows what is noticed.`, w.Address())
+	case decode:
+		return warn("Nothing bounds prefill", `A server that reads its prompts ten times slower could pass workload.%s. Bound ttft, e2e or input_throughput, such as ttft = "p95 < 2s"; `+"`tokgate strength`"+` shows what is noticed.`, w.Address())
+	}
+	return warn("Nothing bounds speed", `A server that is ten times slower would pass workload.%s. Bound %s.`, w.Address(), bounds)
 }
 
 // leastSuccess is the smallest share of requests that a plan may require to succeed without a
