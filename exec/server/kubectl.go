@@ -90,6 +90,15 @@ func (k *kubectl) ownNamespace(ctx context.Context) string {
 	return cmp.Or(said, "default")
 }
 
+// cluster is the address of the cluster's API; "" if not known.
+func (k *kubectl) cluster(ctx context.Context) string {
+	if inCluster() {
+		return os.Getenv("KUBERNETES_SERVICE_HOST")
+	}
+	said, _ := k.run(ctx, nil, "config", "view", "--minify", "--output", "jsonpath={.clusters[0].cluster.server}")
+	return said
+}
+
 // owner returns the pod that tokgate runs in; nil if that is not known, or is in another namespace than
 // the servers, where an owner has no effect.
 func (k *kubectl) owner(ctx context.Context) *ownerReference {
@@ -140,9 +149,9 @@ func podRights(inside bool) []right {
 	return rights
 }
 
-// missing returns the rights that tokgate does not have. Where the cluster does not say, it returns none:
-// what is forbidden then fails by itself.
-func (k *kubectl) missing(ctx context.Context, rights []right) (missing []string) {
+// allows returns an error if no cluster answers, or tokgate does not have the rights. Where a cluster does not say
+// which it has, what is forbidden fails by itself.
+func (k *kubectl) allows(ctx context.Context, rights []right) error {
 	var items []any
 	for _, r := range rights {
 		items = append(items, map[string]any{"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": map[string]any{
@@ -150,8 +159,13 @@ func (k *kubectl) missing(ctx context.Context, rights []right) (missing []string
 	}
 	out, err := k.create(ctx, map[string]any{"apiVersion": "v1", "kind": "List", "items": items})
 	if err != nil {
+		// What kubectl says of a create without a cluster is about schemas.
+		if _, err := k.exists(ctx, "any"); err != nil {
+			return fmt.Errorf("%w; `kubectl get pods --namespace %s` must work first", err, k.namespace)
+		}
 		return nil
 	}
+	var missing []string
 	for d := json.NewDecoder(strings.NewReader(out)); ; {
 		var review struct {
 			Spec struct {
@@ -166,8 +180,11 @@ func (k *kubectl) missing(ctx context.Context, rights []right) (missing []string
 			missing = append(missing, right{a.Verb, a.Resource, a.Subresource}.String())
 		}
 	}
+	if len(missing) == 0 {
+		return nil
+	}
 	slices.Sort(missing)
-	return missing
+	return fmt.Errorf("tokgate lacks rights in namespace %s: %s; add them to its Role", k.namespace, strings.Join(missing, ", "))
 }
 
 // podObject is what tokgate reads of a pod.
@@ -270,7 +287,7 @@ func (o *podObject) waiting() (what string, hopeless bool) {
 	if o.Spec.NodeName == "" {
 		return "waiting for a node", false
 	}
-	return "its containers are created on node " + o.Spec.NodeName + ", and the image is pulled if it is not there", false
+	return "its volumes, network and containers are made on node " + o.Spec.NodeName + ", and its images are pulled", false
 }
 
 // hopelessReasons are those for which a container does not start, and which a plan's author must mend. An
@@ -284,26 +301,18 @@ func reasoned(reason, message string) string {
 	return reason
 }
 
-// pulled is how long the pod's image took to come: from its sandbox, or the end of its init containers, to
-// the start of its container. The cluster's times are whole seconds.
-func (o *podObject) pulled(name string) time.Duration {
-	var begun time.Time
-	for _, kind := range []string{"PodScheduled", "PodReadyToStartContainers", "Initialized"} {
-		if c := o.condition(kind); c.Status == "True" && c.LastTransitionTime.After(begun) {
-			begun = c.LastTransitionTime
-		}
-	}
-	run := o.container(name).State.Running
-	if run == nil || begun.IsZero() {
-		return 0
-	}
-	return max(run.StartedAt.Sub(begun), 0)
-}
-
 // digest is the digest of the image that runs; "" if not known.
 func (o *podObject) digest(name string) string {
 	id := o.container(name).ImageID
 	return id[strings.LastIndexByte(id, '@')+1:]
+}
+
+// made reports whether the pod's volumes and network are known to be there. Kubelets before 1.36 say so only when
+// the first image is there.
+func (o *podObject) made() bool {
+	return o.condition("PodReadyToStartContainers").Status == "True" || slices.ContainsFunc(slices.Concat(o.Status.InitContainerStatuses, o.Status.ContainerStatuses), func(c podContainer) bool {
+		return c.State.Running != nil || c.State.Terminated != nil
+	})
 }
 
 // heartbeat is the annotation that a living run changes, and silence how long one may not.

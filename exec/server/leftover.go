@@ -88,21 +88,11 @@ func (l *Launcher) leftovers(ctx context.Context, s *plan.Server, state func(str
 			n.Leave()
 		default:
 			state(fmt.Sprintf("removing what a killed run left behind: %v", o))
-			switch err := l.remove(ctx, o); {
-			case errors.Is(err, errUndeclared):
-				o.unknown = err
-				state(o.mayRun())
-				found = append(found, o)
-				if l.Reap {
-					n.Done()
-				} else {
-					n.Leave()
-				}
-			case err != nil:
-				n.Leave()
+			if err := l.removeNoted(ctx, n, &o, state); err != nil {
 				return nil, fmt.Errorf("could not remove %v: %w", o, err)
-			default:
-				n.Done()
+			}
+			if o.unknown != nil {
+				found = append(found, o)
 			}
 		}
 	}
@@ -114,6 +104,26 @@ func (l *Launcher) leftovers(ctx context.Context, s *plan.Server, state func(str
 		return nil, err
 	}
 	return append(found, labelled...), nil
+}
+
+// removeNoted removes a leftover and the note on it. What this run cannot end keeps its note.
+func (l *Launcher) removeNoted(ctx context.Context, n lease.Leftover, o *leftover, state func(string)) error {
+	err := l.remove(ctx, *o)
+	why, cannot := errors.AsType[beyond](err)
+	switch {
+	case cannot:
+		o.unknown = why
+		state(o.mayRun())
+		if !l.Reap {
+			n.Leave()
+			return nil
+		}
+	case err != nil:
+		n.Leave()
+		return err
+	}
+	n.Done()
+	return nil
 }
 
 // labelled finds containers that killed runs left behind, by their labels. A note on a container
@@ -190,8 +200,13 @@ func (l *Launcher) remove(ctx context.Context, o leftover) error {
 	return nil
 }
 
+// beyond is why this run cannot end what another left. It is told, and hinders no server.
+type beyond string
+
+func (b beyond) Error() string { return string(b) }
+
 // errUndeclared means that the plan of this run does not declare the command that ends a stack.
-var errUndeclared = errors.New("no server of this plan has the same `down`, so it was not run. End the stack by hand, then run with --reap to forget it")
+const errUndeclared = beyond("no server of this plan has the same `down`, so it was not run. End the stack by hand, then run with --reap to forget it")
 
 // endStack runs the command that ends a stack, if a plan of this run declares it.
 func (l *Launcher) endStack(ctx context.Context, o leftover) error {

@@ -64,8 +64,8 @@ func (l *Launcher) pod(
 		kube.namespace, _ = plan.Under(s.Pod.Template, "metadata")["namespace"].(string)
 	}
 	kube.namespace = cmp.Or(kube.namespace, kube.ownNamespace(ctx))
-	if missing := kube.missing(ctx, podRights(inCluster())); len(missing) > 0 {
-		return nil, fmt.Errorf("tokgate lacks rights in namespace %s: %s; add them to its Role", kube.namespace, strings.Join(missing, ", "))
+	if err := kube.allows(ctx, podRights(inCluster())); err != nil {
+		return nil, err
 	}
 	l.pods++
 	p := &pod{Launcher: l, kube: kube, inside: s.Pod.Inside, log: log, died: engine.Of(s.Engine).Died, followed: make(chan struct{}),
@@ -77,7 +77,7 @@ func (l *Launcher) pod(
 		return nil, err
 	}
 	// Write the note before the pod exists, so that a later run can remove the pod.
-	h.server.Container, h.server.Runtime, h.server.Namespace = p.name, kubernetes, kube.namespace
+	h.server.Container, h.server.Runtime, h.server.Namespace, h.server.Cluster = p.name, kubernetes, kube.namespace, kube.cluster(ctx)
 	if err := h.update(); err != nil {
 		return nil, fmt.Errorf("could not note the server: %w", err)
 	}
@@ -100,7 +100,8 @@ func (l *Launcher) pod(
 	}
 	p.follow()
 	o := p.now()
-	h.pulled = o.pulled(p.container)
+	events, _ := kube.events(ctx, &o) // without the right to list them, the pull counts as a part of the start
+	h.pulled = events.pull(p.container)
 	found["image"], found["node"] = s.Pod.Image, o.Spec.NodeName
 	put(found, "image_digest", o.digest(p.container))
 	put(found, "template", won)
@@ -165,6 +166,9 @@ func (l *Launcher) podRuns(ctx context.Context, o leftover) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	if now := kube.cluster(ctx); o.Cluster != "" && now != o.Cluster {
+		return true, nil
+	}
 	return kube.exists(ctx, o.Container)
 }
 
@@ -176,6 +180,9 @@ func (l *Launcher) removePod(ctx context.Context, o leftover) error {
 	if err != nil {
 		return err
 	}
+	if now := kube.cluster(ctx); o.Cluster != "" && now != o.Cluster {
+		return beyond(fmt.Sprintf("it is in the cluster %s, and kubectl speaks to %s. Run with the other KUBECONFIG, or with --reap to forget it", o.Cluster, cmp.Or(now, "none")))
+	}
 	return l.removed(ctx, kube, o.Container)
 }
 
@@ -186,9 +193,15 @@ func (l *Launcher) removed(ctx context.Context, kube *kubectl, name string) erro
 	return err
 }
 
-// starts waits until the container of the server runs. The pull of its image has no limit but the budget.
+// lookEvents is how often the events of a pod are read while it waits on its node.
+const lookEvents = 10 * time.Second
+
+// starts waits until the container of the server runs. A node must be found in time, and the pod's volumes and
+// network be made there. Pulls and init containers have no limit but the pod's life.
 func (p *pod) starts(ctx context.Context, patience time.Duration, state func(string)) error {
-	begun := p.Clock.Now()
+	since, looked := p.Clock.Now(), time.Duration(0)
+	placed, made := false, false // it has a node; and its volumes and network there
+	warning := ""
 	for {
 		o := p.now()
 		if o.runs(p.container) {
@@ -197,12 +210,29 @@ func (p *pod) starts(ctx context.Context, patience time.Duration, state func(str
 		if err := p.gone(); err != nil {
 			return err
 		}
+		now := p.Clock.Now()
+		if o.Spec.NodeName != "" && !placed {
+			placed, since, looked = true, now, now
+		}
+		late := now-since > patience
+		if made = made || o.made(); placed && !made && (late || now-looked >= lookEvents) {
+			looked = now
+			events, err := p.kube.events(ctx, &o)
+			made, warning = events.images(), events.warning()
+			if err != nil {
+				warning = "its events say why, but " + err.Error()
+			}
+		}
 		what, hopeless := o.waiting()
 		switch {
 		case hopeless:
 			return fmt.Errorf("pod %s does not start: %s", p.name, what)
-		case o.Spec.NodeName == "" && p.Clock.Now()-begun > patience:
+		case late && !placed:
 			return fmt.Errorf("pod %s got no node within %v: %s", p.name, patience, what)
+		case late && !made:
+			return fmt.Errorf("pod %s got no volumes and network on node %s within %v: %s", p.name, o.Spec.NodeName, patience, cmp.Or(warning, what))
+		case !made && warning != "":
+			what = warning
 		}
 		state(fmt.Sprintf("pod %s: %s", p.name, what))
 		if err := clock.Sleep(ctx, p.Clock, again); err != nil {

@@ -48,6 +48,7 @@ type Server struct {
 	Container string   `json:"container,omitempty"`   // its name
 	Runtime   string   `json:"runtime,omitempty"`     // docker or podman; kubectl if Container is a pod
 	Namespace string   `json:"namespace,omitempty"`   // of the pod
+	Cluster   string   `json:"cluster,omitempty"`     // address of the pod's; "" if not known
 	GPUs      []string `json:"gpus,omitempty"`        // GPUs that the server may use; nil if it may use all
 	Port      int      `json:"port"`
 }
