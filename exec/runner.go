@@ -3,7 +3,6 @@ package exec
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/tokgate/tokgate/metric"
@@ -85,20 +84,11 @@ func newRunner(ctx context.Context, c Config) *runner {
 		r.Clock.Timer(1, func() {})
 	}
 	if r.Budget > 0 {
-		r.deadline = r.Clock.Now() + r.Budget - r.teardown()
+		r.deadline = r.Clock.Now() + r.Budget - min(r.Teardown, r.Budget/10)
 		stop := r.Clock.Timer(r.deadline, func() { r.halt(StoppedBudget, 0) })
 		r.cleanups = append(r.cleanups, func() { stop() })
 	}
 	return r
-}
-
-// teardown returns the time of the budget that is kept for ending servers. It is at most a tenth of
-// the budget.
-func (r *runner) teardown() time.Duration {
-	if !slices.ContainsFunc(r.Plan.Servers, (*plan.Server).Local) {
-		return 0
-	}
-	return min(r.Teardown, r.Budget/10)
 }
 
 func (r *runner) close() {

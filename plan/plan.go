@@ -235,6 +235,17 @@ func (s *Server) GPUs() *GPUs {
 	return nil
 }
 
+// Images lists the images that a start of the server may have to pull.
+func (s *Server) Images() []string {
+	switch {
+	case s.Container != nil:
+		return []string{s.Container.Image}
+	case s.Pod != nil:
+		return append(s.Pod.Images(), s.Pod.Image)
+	}
+	return nil
+}
+
 // ServedAs is the model id that requests send; "" takes the id that /v1/models lists.
 func (s *Server) ServedAs() string {
 	switch {
@@ -248,6 +259,17 @@ func (s *Server) ServedAs() string {
 		return s.Pod.ServedAs
 	case s.Stack != nil:
 		return s.Stack.ServedAs
+	}
+	return ""
+}
+
+// APIKey is the key that requests send; "" sends none.
+func (s *Server) APIKey() string {
+	switch {
+	case s.Endpoint != nil:
+		return s.Endpoint.APIKey
+	case s.Stack != nil:
+		return s.Stack.APIKey
 	}
 	return ""
 }

@@ -8,11 +8,12 @@ import (
 
 // Stack is a server that commands of the plan start and end, such as a Helm chart.
 type Stack struct {
-	Up       []string          `plan:"up"`   // starts the server, and ends when that is done
-	Down     []string          `plan:"down"` // ends the server, also one that was started in part
-	Logs     []string          `plan:"logs"` // prints the server's log until it is ended; nil: the log is what Up prints
-	URL      string            `plan:"url"`  // base URL of the server
-	Dir      string            `plan:"dir"`  // working folder of the commands, resolved against the plan's folder
+	Up       []string          `plan:"up"`      // starts the server, and ends when that is done
+	Down     []string          `plan:"down"`    // ends the server, also one that was started in part
+	Logs     []string          `plan:"logs"`    // prints the server's log until it is ended; nil: the log is what Up prints
+	URL      string            `plan:"url"`     // base URL of the server
+	APIKey   string            `plan:"api_key"` // "" sends none
+	Dir      string            `plan:"dir"`     // working folder of the commands, resolved against the plan's folder
 	Folder   string            // Dir as the plan writes it; "" if it does not
 	Env      map[string]string `plan:"env"`
 	Timeout  time.Duration     `plan:"timeout"`   // of Up, and of Down; above 0

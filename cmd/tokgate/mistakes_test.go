@@ -13,7 +13,8 @@ import (
 // hints.
 func TestMistakesOnTheCommandLine(t *testing.T) {
 	t.Chdir(t.TempDir())
-	for name, text := range map[string]string{"gate.hcl": "server \"s\" {\n  simulator {}\n}\nworkload \"w\" {\n  input_tokens  = 64\n  output_tokens = 8\n  load { concurrency = 1 }\n  sla { ttft = \"p50 < 1s\" }\n}\n", "notes.txt": "hello\n", "empty.hcl": ""} {
+	for name, text := range map[string]string{"gate.hcl": "server \"s\" {\n  simulator {}\n}\nworkload \"w\" {\n  input_tokens  = 64\n  output_tokens = 8\n  load { concurrency = 1 }\n  sla { ttft = \"p50 < 1s\" }\n}\n", "notes.txt": "hello\n", "empty.hcl": "",
+		"pod.hcl": "server \"s\" {\n  engine = \"vllm\"\n  model  = \"m\"\n  pod { image = \"i\" }\n}\nworkload \"w\" {\n  input_tokens  = 64\n  output_tokens = 8\n  load { concurrency = 1 }\n  sla { ttft = \"p50 < 1s\" }\n}\n"} {
 		must.Do(t, os.WriteFile(name, []byte(text), 0o644))
 	}
 	must.Do(t, os.Mkdir("results", 0o755))
@@ -33,6 +34,7 @@ func TestMistakesOnTheCommandLine(t *testing.T) {
 		{"run gate.hcl --policy nope.hcl", "nope.hcl"},
 		{"run gate.hcl --color pink", "pink"},
 		{"run gate.hcl --salt many", "many"},
+		{"run pod.hcl --workers 2 --token-file token", "--workers needs servers that run already, and this run would start s itself"},
 		{"run notes.txt", "notes.txt"},
 		{"run --simulate empty.hcl", "empty.hcl"},
 		{"validate nope", "nope"},

@@ -346,7 +346,7 @@ func (a *app) launch(config *exec.Config, wall *clock.Real, now context.Context,
 		Holder: lease.Holder{Run: config.Run.ID, Plan: config.Plan.Path, PID: a.pid(),
 			Started: config.Run.Started.UTC().Format(time.RFC3339)},
 	})
-	config.Teardown = server.Teardown
+	config.Teardown = server.Teardown(config.Plan.Servers)
 	config.Clock, config.Launch, config.Meter = shared, launcher.Launch, a.meter
 	if a.meter != nil {
 		config.Calibrate = launcher.Calibrate

@@ -190,10 +190,10 @@ func startsOf(p *plan.Plan, known map[*plan.Server]startTime) string {
 		} else if !slices.Contains(bases, t.basis) {
 			bases = append(bases, t.basis)
 		}
-		if s.Container != nil && !slices.Contains(images, s.Container.Image) {
-			images = append(images, s.Container.Image)
-		}
+		images = append(images, s.Images()...)
 	}
+	slices.Sort(images)
+	images = slices.Compact(images)
 	pulls := ""
 	if len(images) > 0 {
 		pulls = fmt.Sprintf("; plus the pull of up to %s", count(len(images), "image"))

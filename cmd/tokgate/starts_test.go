@@ -35,6 +35,19 @@ func TestAssumedStart(t *testing.T) {
 	must.Hold(t, got == want, "got  %q\nwant %q", got, want)
 }
 
+// The image of a container, that of a pod and those of the pod's template are pulled, each once.
+func TestPullsOfStarts(t *testing.T) {
+	template := plan.Tree{"spec": plan.Tree{"containers": []any{plan.Tree{"name": "server", "image": "replaced"}, plan.Tree{"name": "proxy", "image": "p"}}}}
+	servers := []*plan.Server{
+		{Name: "a", Engine: "vllm", Container: &plan.Container{Image: "v1"}},
+		{Name: "b", Engine: "vllm", Pod: &plan.Pod{Image: "v1"}},
+		{Name: "c", Engine: "vllm", Pod: &plan.Pod{Image: "v2", Template: template}},
+	}
+	w := &plan.Workload{Name: "w", Servers: servers, Loads: []*plan.Load{{Levels: []plan.Level{{Name: "1", N: 1, Requests: 10, Rounds: 1}}}}}
+	p := &plan.Plan{Path: "gate.hcl", Servers: servers, Workloads: []*plan.Workload{w}}
+	must.Same(t, "starts", "unknown: 3 starts, none of which was timed before; plus the pull of up to 3 images", startsOf(p, nil))
+}
+
 // Of a recording with a cold start and a warm one, the first start to come is priced like the cold one
 // and each later one like the warm one.
 func TestPriceOfStarts(t *testing.T) {

@@ -30,7 +30,7 @@ func (l *Launcher) endpoint(ctx context.Context, s *plan.Server, state func(stri
 		shown = append(shown, pair)
 	}
 	r, err := l.reach(s, state, client.Config{
-		BaseURL: e.URL, APIKey: e.APIKey, Headers: e.Headers, Query: e.Query, RootCAs: roots, Certificates: shown,
+		BaseURL: e.URL, APIKey: s.APIKey(), Headers: e.Headers, Query: e.Query, RootCAs: roots, Certificates: shown,
 		AnyRedirect: e.Redirects == "any", H2C: e.H2C, Engine: engine.Of(s.Engine),
 	})
 	if err != nil {

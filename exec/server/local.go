@@ -149,7 +149,7 @@ func (l *Launcher) starting(state func(string), facts *logFacts, took time.Durat
 func (l *Launcher) await(
 	ctx context.Context, s *plan.Server, state func(string), x running, h *held, log *tail, facts func(metric.Fingerprint),
 ) (*exec.Target, error) {
-	r, err := l.reach(s, state, client.Config{BaseURL: h.url, Engine: engine.Of(s.Engine)})
+	r, err := l.reach(s, state, client.Config{BaseURL: h.url, APIKey: s.APIKey(), Engine: engine.Of(s.Engine)})
 	if err != nil {
 		return nil, err
 	}

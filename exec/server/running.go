@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/plan"
 )
 
 // Grace is how long a server may take to end by itself after a request to stop. The constant reaped
@@ -14,9 +15,19 @@ const (
 	reaped = 5 * time.Second
 )
 
-// Teardown is the longest time that ending a server takes. A run keeps this time, or a tenth of its
-// budget if that is less, at the end of the budget.
-const Teardown = Grace + reaped
+// Teardown is the longest time that ending one of the servers takes; 0 if tokgate starts none of them. A run
+// keeps this time, or a tenth of its budget if that is less, at the end of the budget.
+func Teardown(servers []*plan.Server) (longest time.Duration) {
+	for _, s := range servers {
+		switch {
+		case s.Stack != nil:
+			longest = max(longest, s.Stack.Timeout+Grace+reaped)
+		case s.Started():
+			longest = max(longest, Grace+reaped)
+		}
+	}
+	return longest
+}
 
 // tick is the interval between two checks whether a server has ended.
 const tick = 20 * time.Millisecond

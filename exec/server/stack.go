@@ -32,7 +32,7 @@ type stack struct {
 // stack starts a server by its command. If it returns a stack and an error, the caller must end it.
 func (l *Launcher) stack(ctx context.Context, s *plan.Server, h *held, log *tail, state func(string)) (running, error) {
 	x := &stack{Launcher: l, of: s.Stack, held: h, log: log}
-	r, err := l.reach(s, state, client.Config{BaseURL: s.Stack.URL, Engine: engine.Of(s.Engine)})
+	r, err := l.reach(s, state, client.Config{BaseURL: s.Stack.URL, APIKey: s.Stack.APIKey, Engine: engine.Of(s.Engine)})
 	if err != nil {
 		return nil, err
 	}

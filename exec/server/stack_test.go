@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -72,6 +73,23 @@ func (c *cluster) journal(t *testing.T) string {
 
 func (c *cluster) is(t *testing.T, model string) {
 	must.Do(t, os.WriteFile(filepath.Join(c.dir, "up"), []byte(model), 0o644))
+}
+
+// The key is sent to what may answer before up, and to the server.
+func TestKeyOfStack(t *testing.T) {
+	c := newCluster(t)
+	behind, unknown := c.instead, atomic.Int32{}
+	c.instead = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer sk-stack" {
+			unknown.Add(1)
+		}
+		behind.ServeHTTP(w, r)
+	})
+	s := c.stack(begins, ends)
+	s.Stack.APIKey = "sk-stack"
+	target := must.Get(c.Launch(t.Context(), s, c.state))(t)
+	must.Do(t, target.Close())
+	must.Same(t, "requests without the key", int32(0), unknown.Load())
 }
 
 // Whatever happens, down runs after up, and nothing that answered before up becomes the target.

@@ -6,6 +6,7 @@ var stackBlock = &Block{
 		{Name: "up", Type: "list of strings", Required: true, Doc: "The command that starts the server, word by word, without a shell. It must end by itself.", Example: `["helm", "upgrade", "--install", "--wait", "llm", "./chart"]`},
 		{Name: "down", Type: "list of strings", Required: true, Doc: "The command that ends the server. It must also end one that was started in part.", Example: `["helm", "uninstall", "--wait", "--ignore-not-found", "llm"]`},
 		{Name: "url", Type: "url", Required: true, Doc: "Base URL of the server, with or without /v1.", Example: `"http://llm.example.org"`},
+		{Name: "api_key", Type: "string", Computed: "no key is sent", Doc: "The key that tokgate sends as a bearer token. tokgate never prints or stores it."},
 		{Name: "dir", Type: "path", Default: `"."`, Doc: "The working folder of the commands. The path is relative to the plan."},
 		{Name: "env", Type: "map of variables", Doc: "Environment variables of the commands, in addition to tokgate's own. tokgate never prints their values."},
 		{Name: "timeout", Type: "duration", Default: `"10m"`, Doc: "The longest time that `up` may take, and `down`. The wait until the server is ready comes after it.", Bounds: Bounds{Min: second, Max: day}},

@@ -9,6 +9,7 @@ func finishStack(b *body, s *plan.Server) {
 			b.d.errorf(b.rangeOf(name), sumMissing, "%s names no program. Write one and its arguments: %s.", name, b.spec.attr(name).example())
 		}
 	}
+	b.d.addSecret(x.APIKey)
 	if b.given("dir") {
 		x.Folder = b.text("dir")
 	}
