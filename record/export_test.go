@@ -9,10 +9,9 @@ import (
 )
 
 // ReadFrom and ReadAnswers read from an io.Reader and not from a folder.
-var (
-	ReadFrom    = read
-	ReadAnswers = readAnswers
-)
+func ReadFrom(r io.Reader) (*metric.Run, Problems, error) { return readAll(r, nil) }
+
+var ReadAnswers = readAnswers
 
 // ReadStored does the same as ReadFrom, but reads the requests again when they are needed, as those
 // of a long recording.

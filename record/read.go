@@ -118,8 +118,6 @@ func tooLong(f *disk.File) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-func read(r io.Reader) (*metric.Run, Problems, error) { return readAll(r, nil) }
-
 func readAll(r io.Reader, kept *store) (*metric.Run, Problems, error) {
 	rd := &reader{
 		kept:    kept,
