@@ -82,7 +82,7 @@ func (s *subject) early(v *Verdict, t *plan.Threshold) {
 		return
 	case v.Outcome == Fail && mends(v, t, rest):
 		v.Needs = "needs the rest of the planned requests, which could still mend it"
-	case v.Outcome == Pass && s.batched() && !t.Stat.Exact() && s.policy.Decide != plan.Estimate && !clearly(v.Value.V, t):
+	case v.Outcome == Pass && s.batched() && !t.Stat.Exact() && !s.policy.Estimates() && !clearly(v.Value.V, t):
 		v.Needs = fmt.Sprintf("needs the rest of the planned requests: before the end, a pass needs an estimate at most %s of the way to its limit", metric.Format(metric.Ratio, clearShare))
 	default:
 		return

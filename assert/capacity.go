@@ -15,7 +15,7 @@ import (
 // the found limit. The limit counts only if its samples, judged again, confirm it.
 func (j *judge) capacity(server *plan.Server, w *plan.Workload) {
 	v := Verdict{Kind: KindCapacity, Server: server.Address(), Workload: w.Address(), Name: "capacity",
-		Test:     Test{Decide: string(w.Policy.Decide), Confidence: 1 - w.Policy.Alpha(), Value: metric.None("not judged")},
+		Test:     untested(w.Policy),
 		Demanded: w.Capacity.Require > 0, Place: Place{File: w.Capacity.Range.Filename, Line: w.Capacity.Range.Start.Line}}
 	c := j.search(server, w)
 	lost := j.serverError(v.Server)
@@ -371,7 +371,7 @@ func (l *limit) notes(w *plan.Workload, observed []*plan.Threshold) (notes []str
 	if c.Pass > 0 && w.Capacity.Confirm && !c.Confirmed {
 		notes = append(notes, "the capacity "+c.Named(c.Pass)+" was not confirmed on fresh requests")
 	}
-	if w.Policy.Decide == plan.Estimate {
+	if w.Policy.Estimates() {
 		notes = append(notes, `point estimates (decide = "estimate"): the capacity is not certified`)
 	}
 	for _, t := range observed {
@@ -400,7 +400,7 @@ func (j *judge) atCapacity(of Verdict, w *plan.Workload, l limit) {
 		if l.level != "" && v.Outcome != Skipped {
 			v.Level = l.level
 			at := "at the certified limit, "
-			if w.Policy.Decide == plan.Estimate {
+			if w.Policy.Estimates() {
 				at = "at the limit, "
 			}
 			v.Note(at + searchOf(w).Amount(l.Pass))

@@ -91,7 +91,7 @@ func certify(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy p
 		f.Needed, f.Remark = "1 round", "exact"
 	case t.Stat.Exact():
 		f.Needed, f.Remark = "1 request", "exact"
-	case policy.Decide == plan.Estimate:
+	case policy.Estimates():
 		f.Needed, f.Remark = "1 request", "point estimate"
 	case f.tooFew():
 		f.fewWaves()

@@ -22,7 +22,7 @@ func HalfWords(p *plan.Plan) string {
 	}
 	estimated := map[string]bool{}
 	for _, w := range p.Workloads {
-		estimated[w.Address()] = w.Policy.Decide == plan.Estimate
+		estimated[w.Address()] = w.Policy.Estimates()
 	}
 	var lost []string
 	n := 0

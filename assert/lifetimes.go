@@ -32,7 +32,7 @@ func Lifetimes(t *plan.Threshold, w *plan.Workload, looks []plan.Look) float64 {
 	scoped := t.Metric.Scope == metric.PerRequest || t.Metric.Scope == metric.PerGap || t.Metric.Scope == metric.Counted
 	timed := t.Metric.Name == "goodput" && slices.ContainsFunc(w.Good, func(g *plan.Threshold) bool { return !g.Metric.OfAnswers })
 	binds := t.Stat.Kind == metric.Percentile && scoped || t.Stat.Kind == metric.Share && timed
-	if !binds || w.Policy.Decide == plan.Estimate {
+	if !binds || w.Policy.Estimates() {
 		return 0
 	}
 	alpha := w.Policy.Alpha()

@@ -43,8 +43,13 @@ func (r required) why() string {
 func (r required) unjudged(policy plan.Policy) Verdict {
 	t := ThresholdOf(r.Threshold)
 	t.Implied = r.impliedBy != nil
-	return Verdict{Kind: KindSLA, Severity: r.severity, Threshold: t, Test: Test{Decide: string(policy.Decide),
-		Confidence: 1 - policy.Alpha(), Value: metric.None("not judged")}, Place: Place{File: r.Range.Filename, Line: r.Range.Start.Line}}
+	return Verdict{Kind: KindSLA, Severity: r.severity, Threshold: t, Test: untested(policy),
+		Place: Place{File: r.Range.Filename, Line: r.Range.Start.Line}}
+}
+
+// untested is the result of a test that has no value yet.
+func untested(p plan.Policy) Test {
+	return Test{Decide: string(p.Decide), Interval: verdict.Interval{Confidence: 1 - p.Alpha()}, Value: metric.None("not judged")}
 }
 
 // requirements lists what one level of a workload must meet: the thresholds that the plan declares,

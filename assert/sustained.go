@@ -95,7 +95,7 @@ func (s *subject) belowLargest(quiet bool) evidenced {
 // awaits reports whether a saturation after the level may certify its rate, and there is none yet.
 func (s *subject) awaits(t *plan.Threshold) bool {
 	g, ok := s.growth()
-	return ok && t.Metric.Name == growing && s.policy.Decide != plan.Estimate && s.decides(t, g, s.bounded(g)) == notFollowed
+	return ok && t.Metric.Name == growing && !s.policy.Estimates() && s.decides(t, g, s.bounded(g)) == notFollowed
 }
 
 func (s *subject) growth() (g metric.Growth, ok bool) {
@@ -121,8 +121,7 @@ func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
 	}
 	v.Note(s.slowerAfter()...)
 	why := s.decides(t, g, x)
-	if s.policy.Decide == plan.Estimate && why != stalled {
-		estimated(v, sample.Meets(g.Share, t.Op, t.Limit))
+	if why != stalled && s.estimated(v, sample.Meets(g.Share, t.Op, t.Limit)) {
 		return
 	}
 	v.Outcome = why.outcome

@@ -65,10 +65,9 @@ func (s *subject) bucketed(v *Verdict, t *plan.Threshold, h metric.Histogram) {
 	v.Message = fmt.Sprintf("%s (an estimate; the true value is %s): %s of %d requests are over the limit (allowed %s), %s", compared(t, v.Value), within,
 		over, v.N, metric.Format(metric.Ratio, e), s.bounds(v, t.Metric.Unit))
 	allowed := float64(v.N - nearestRank(t.Stat.P, v.N))
-	switch estimate := s.policy.Decide == plan.Estimate; {
-	case estimate && (atMost <= allowed || atLeast > allowed):
-		estimated(v, atMost <= allowed)
-	case estimate:
+	switch {
+	case (atMost <= allowed || atLeast > allowed) && s.estimated(v, atMost <= allowed):
+	case s.policy.Estimates():
 		v.Outcome, v.More = Inconclusive, -1
 		v.Needs = bucketAdvice(t, low, high)
 	case !few && stat.Share(atMost/h.N()*v.Effective, v.Effective, e, s.alpha) == stat.Below:

@@ -81,11 +81,21 @@ func (s *subject) needed(share, e, effective float64) float64 {
 
 // settled sets the outcome by sample.Decide. It returns false if the verdict is inconclusive.
 func (s *subject) settled(v *Verdict, meets bool, test stat.Side) bool {
-	v.Outcome = sample.Decide(s.policy, meets, test)
-	if s.policy.Decide == plan.Estimate {
-		v.Caution(verdict.ByEstimate)
+	if !s.estimated(v, meets) {
+		v.Outcome = sample.Decide(s.policy, meets, test)
 	}
 	return v.Outcome != Inconclusive
+}
+
+// estimated sets the outcome by the point estimate, which meets the limit or not, if the plan decides by
+// point estimates. Otherwise it returns false.
+func (s *subject) estimated(v *Verdict, meets bool) bool {
+	if !s.policy.Estimates() {
+		return false
+	}
+	v.Outcome = sample.Decide(s.policy, meets, stat.Open)
+	v.Caution(verdict.ByEstimate)
+	return true
 }
 
 // decide settles an exact test of a share. The parameter needed is the total number of requests that
@@ -120,7 +130,7 @@ func within(t *plan.Threshold, low, high float64) stat.Side {
 // (exponential) rounds it erred three times as often as allowed. So the bound must cover all
 // but half of the share that may miss the limit, and may err with a fifth of the plan's error only.
 func (s *subject) margin(v *Verdict, t *plan.Threshold, o observations, groups []stat.Group, share, e float64) bool {
-	if s.unfinished() || s.policy.Decide == plan.Estimate || !s.rounds || len(s.blocks) < leastRounds {
+	if s.unfinished() || s.policy.Estimates() || !s.rounds || len(s.blocks) < leastRounds {
 		return false
 	}
 	content, bound, ok := 1-e/2, 0.0, false
@@ -386,10 +396,4 @@ func decided(v *Verdict, pass bool) {
 	if pass {
 		v.Outcome = Pass
 	}
-}
-
-// estimated sets the outcome from the point estimate.
-func estimated(v *Verdict, pass bool) {
-	decided(v, pass)
-	v.Caution(verdict.ByEstimate)
 }

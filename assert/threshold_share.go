@@ -79,7 +79,7 @@ func (s *subject) share(v *Verdict, t *plan.Threshold) {
 // goodThroughout withdraws a pass of goodput where the plan forbids to measure how near the rate is to
 // the largest, unless every part of the window meets the limit.
 func (s *subject) goodThroughout(v *Verdict, t *plan.Threshold, groups []stat.Group) {
-	if v.Outcome == Pass && t.Metric.Name == "goodput" && s.unsaturated() && s.policy.Decide != plan.Estimate &&
+	if v.Outcome == Pass && t.Metric.Name == "goodput" && s.unsaturated() && !s.policy.Estimates() &&
 		slices.ContainsFunc(groups, func(g stat.Group) bool { return g.K > t.Allowed()*g.N }) {
 		v.Outcome, v.Needs = Inconclusive, "needs every part of the window to meet the limit, because the plan forbids to measure how near the rate is to the largest"
 	}
@@ -170,8 +170,7 @@ func (s *subject) certifyShare(v *Verdict, t *plan.Threshold, c shareTest, momen
 	}
 	v.Effective = c.n
 	v.Message += ", " + s.bounds(v, metric.Ratio)
-	if s.policy.Decide == plan.Estimate {
-		estimated(v, sample.Meets(v.Value.V, t.Op, t.Limit))
+	if s.estimated(v, sample.Meets(v.Value.V, t.Op, t.Limit)) {
 		return
 	}
 	switch {

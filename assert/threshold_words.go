@@ -125,5 +125,5 @@ func badSide(t *plan.Threshold) string {
 }
 
 func (s *subject) bounds(v *Verdict, unit metric.Unit) string {
-	return verdict.Bounds(1-s.alpha, v.Low, v.High, func(x float64) string { return metric.Format(unit, x) })
+	return v.Bounds(metric.In(unit))
 }

@@ -75,8 +75,8 @@ func (s *subject) drafted() bool {
 
 // judge judges one threshold. The caller must set the names in the verdict.
 func (s *subject) judge(t *plan.Threshold) Verdict {
-	v := Verdict{Kind: KindSLA, Threshold: ThresholdOf(t), Test: Test{Decide: string(s.policy.Decide), Confidence: 1 - s.alpha},
-		Place: Place{File: t.Range.Filename, Line: t.Range.Start.Line}}
+	v := Verdict{Kind: KindSLA, Threshold: ThresholdOf(t), Place: Place{File: t.Range.Filename, Line: t.Range.Start.Line}}
+	v.Decide, v.Confidence = string(s.policy.Decide), 1-s.alpha
 	switch {
 	case s.n == 0:
 		v.Outcome, v.Value = Error, metric.None("no request was due")

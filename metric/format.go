@@ -11,6 +11,11 @@ import (
 // as "12.3 ms/token".
 func Format(unit Unit, v float64) string { return FormatDigits(unit, v, 3) }
 
+// In returns Format for one unit.
+func In(unit Unit) func(float64) string {
+	return func(v float64) string { return Format(unit, v) }
+}
+
 // FormatDigits writes a value like Format, but with the given number of significant digits, at
 // least 2. Whole numbers below a million keep every digit.
 func FormatDigits(unit Unit, v float64, digits int) string {

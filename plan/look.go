@@ -242,7 +242,7 @@ func (w *Workload) requires(level string) bool {
 }
 
 func (p *Plan) judgedOnce(w *Workload, level Level) bool {
-	return p.Gate.MeasureOnly || w.Policy.Decide == Estimate || level.Stage != nil
+	return p.Gate.MeasureOnly || w.Policy.Estimates() || level.Stage != nil
 }
 
 func (w *Workload) required(level string) []*Threshold {

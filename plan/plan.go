@@ -476,6 +476,9 @@ func Address(name, key string) string {
 	return name + `["` + key + `"]`
 }
 
+// Estimates reports whether point estimates decide, without a test.
+func (p Policy) Estimates() bool { return p.Decide == Estimate }
+
 // Alpha returns the one-sided significance level, 1 − Confidence. A Confidence outside (0.5, 1)
 // counts as 0.95; a checked plan has no such Confidence.
 func (p Policy) Alpha() float64 {

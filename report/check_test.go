@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/assert/compare"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
@@ -65,7 +66,7 @@ func TestCheck(t *testing.T) {
 			d.Comparisons = rows(compare.Change{Metric: metric.Def{Better: metric.HigherIsBetter}, Shift: compare.Shift{Change: metric.Some(0.1)}, Direction: "worse"})
 		}, "is called worse, but the change +10% is for the better"},
 		{"bounds", func(d *Document) {
-			d.Comparisons = rows(compare.Change{Shift: compare.Shift{Low: metric.Some(0.2), High: metric.Some(0.1)}})
+			d.Comparisons = rows(compare.Change{Shift: compare.Shift{Interval: verdict.Interval{Low: metric.Some(0.2), High: metric.Some(0.1)}}})
 		}, "the lower bound is above the upper bound"},
 		{"a row that was measured", func(d *Document) {
 			d.Comparisons = rows(compare.Change{Metric: metric.Def{Better: metric.LowerIsBetter}, Shift: compare.Shift{Change: metric.Some(0.1)}, Limit: metric.Some(0.05), Outcome: Skipped})

@@ -24,9 +24,9 @@ func compared() *Document {
 		Differences: []plan.Difference{{Key: "flags.x", Candidate: "--x <b>@someone\n::error::", Allowed: true}, {Key: "version", Control: "1", Candidate: "2"}},
 		Decisions:   []compare.Decision{{Workload: "chat", Level: "4", Answer: compare.AnswerNo, Why: "fails its requirements: ttft p95 +20%"}, {Workload: "prefill", Level: "4", Answer: compare.AnswerNo, Why: "throughput -7.0%"}},
 		Changes: []compare.Change{
-			{Workload: "chat", Level: "4", Metric: ttft, Stat: metric.Stat{Kind: metric.Percentile, P: 95}, Shift: compare.Shift{Control: some(1), Candidate: some(1.2), Change: some(0.2), Low: some(0.15), High: some(math.Inf(1)), Confidence: 0.95, Certifiable: some(0.25)}, Limit: some(0.1), Outcome: assert.Fail, Severity: verdict.SeverityError, Direction: compare.Worse, Message: "ttft p95 +20%",
+			{Workload: "chat", Level: "4", Metric: ttft, Stat: metric.Stat{Kind: metric.Percentile, P: 95}, Shift: compare.Shift{Control: some(1), Candidate: some(1.2), Change: some(0.2), Interval: verdict.Interval{Low: some(0.15), High: some(math.Inf(1)), Confidence: 0.95}, Certifiable: some(0.25)}, Limit: some(0.1), Outcome: assert.Fail, Severity: verdict.SeverityError, Direction: compare.Worse, Message: "ttft p95 +20%",
 				Pairs: []compare.Pair{{Round: 0, Seed: 42, Control: some(1), Candidate: some(1.2), Change: some(0.2)}, {Round: 1, Seed: 7, Control: some(1), Candidate: some(3), Change: some(2), Note: "stands out: the first request was cold"}}},
-			{Workload: "chat", Level: "4", Metric: success, Stat: metric.Stat{Kind: metric.Rate}, Shift: compare.Shift{Points: true, Confidence: 0.95}, Outcome: assert.Skipped, Why: "not applicable"},
+			{Workload: "chat", Level: "4", Metric: success, Stat: metric.Stat{Kind: metric.Rate}, Shift: compare.Shift{Points: true, Interval: verdict.Interval{Confidence: 0.95}}, Outcome: assert.Skipped, Why: "not applicable"},
 		},
 		Notes: []string{"lock-step: the slots start in phase"},
 	}

@@ -175,7 +175,7 @@ func fixture() (*metric.Run, *plan.Plan, assert.Verdicts, Meta) {
 	sla := func(level, name string, o assert.Outcome, th *plan.Threshold, message string) assert.Verdict {
 		return assert.Verdict{
 			Kind: assert.KindSLA, Server: `vllm["on"]`, Workload: "general_chatbot", Level: level, Name: name, Outcome: o,
-			Severity: verdict.SeverityError, Message: message, Threshold: assert.ThresholdOf(th), Test: assert.Test{Decide: string(plan.Certified), Confidence: 0.95},
+			Severity: verdict.SeverityError, Message: message, Threshold: assert.ThresholdOf(th), Test: assert.Test{Decide: string(plan.Certified), Interval: verdict.Interval{Confidence: 0.95}},
 			Place: assert.Place{File: th.Range.Filename, Line: th.Range.Start.Line},
 		}
 	}

@@ -21,7 +21,7 @@ func (x *comparison) capacity(w *plan.Workload) {
 			if !ofCapacity(ch) || !applies(ch, w) {
 				continue
 			}
-			row := Change{Workload: w.Address(), Level: "capacity", OfCapacity: true, Metric: ch.Metric, Shift: Shift{Confidence: 1 - x.whole},
+			row := Change{Workload: w.Address(), Level: "capacity", OfCapacity: true, Metric: ch.Metric, Shift: x.unmeasured(false),
 				Limit:   metric.Some(ch.Limit),
 				Improve: claim.Improve, Severity: verdict.Severity(claim.Severity), judging: judging{bound: ch}}
 			x.certified(&row, w, ch.Limit)

@@ -218,7 +218,7 @@ func (x *Chance) rarePass() *hcl.Diagnostic {
 			least = &x.Changes[i]
 		}
 	}
-	if least == nil || x.Passes >= leastChance || x.Compare.Policy.Decide == plan.Estimate {
+	if least == nil || x.Passes >= leastChance || x.Compare.Policy.Estimates() {
 		return nil
 	}
 	return &hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: "Comparison is often inconclusive", Subject: x.Compare.Range.Ptr(),

@@ -30,11 +30,11 @@ type Change struct {
 	Severity  verdict.Severity `json:"severity,omitempty"`
 	Direction Direction        `json:"direction,omitempty"`
 	Message   string           `json:"message"`
-	Needs     string           `json:"needs,omitempty"`
-	Why       string           `json:"why,omitempty"`      // why the change has no value
-	LeftOut   bool             `json:"left_out,omitempty"` // the user did not select this change
-	Notes     []string         `json:"notes,omitempty"`
-	Pairs     []Pair           `json:"pairs,omitempty"` // one for each round; if Paired is false, Change is null
+	verdict.Lack
+	Why     string   `json:"why,omitempty"`      // why the change has no value
+	LeftOut bool     `json:"left_out,omitempty"` // the user did not select this change
+	Notes   []string `json:"notes,omitempty"`
+	Pairs   []Pair   `json:"pairs,omitempty"` // one for each round; if Paired is false, Change is null
 	judging
 }
 
@@ -45,15 +45,11 @@ type Shift struct {
 	Points bool `json:"points"`
 	// Control and Candidate are the values over all rounds, as in the tables of the levels. Change
 	// is candidate / control − 1, as the geometric mean over the rounds. If Points is set, it is
-	// candidate − control, as the arithmetic mean.
-	//
-	// Low and High are one-sided bounds of Change. Each bound has the confidence Confidence.
-	Control    metric.Value `json:"control"`
-	Candidate  metric.Value `json:"candidate"`
-	Change     metric.Value `json:"change"`
-	Low        metric.Value `json:"low"`
-	High       metric.Value `json:"high"`
-	Confidence float64      `json:"confidence"`
+	// candidate − control, as the arithmetic mean. The interval is that of Change.
+	Control   metric.Value `json:"control"`
+	Candidate metric.Value `json:"candidate"`
+	Change    metric.Value `json:"change"`
+	verdict.Interval
 	// Certifiable is the smallest tolerance that the measured data could certify, with its sign. It
 	// is 0 if the candidate is better.
 	Certifiable metric.Value `json:"certifiable"`
@@ -147,7 +143,7 @@ func (c *Change) Name() string {
 // independent pairs, each as ln(candidate / control).
 func OfUnits(units []float64, bound *plan.Change, claim *plan.Claim, policy plan.Policy) Change {
 	alpha := policy.Alpha()
-	c := Change{Metric: bound.Metric, Stat: bound.Stat, Shift: Shift{Confidence: 1 - alpha}}
+	c := Change{Metric: bound.Metric, Stat: bound.Stat, Shift: Shift{Interval: verdict.Interval{Confidence: 1 - alpha}}}
 	for _, x := range units {
 		c.delta.units = append(c.delta.units, turned(c.Metric)*x)
 	}
@@ -204,7 +200,7 @@ func (c *Change) require(bound *plan.Change, claim *plan.Claim, policy plan.Poli
 		}
 	}
 	test := stat.Open
-	if policy.Decide == plan.Estimate && ok {
+	if policy.Estimates() && ok {
 		c.Notes = append(c.Notes, verdict.ByEstimate)
 	} else if policy.Decide = plan.Certified; below {
 		test = stat.Below
@@ -260,7 +256,7 @@ func (c *Change) line() string {
 	s := c.Name()
 	if c.Change.OK {
 		s = fmt.Sprintf("%s %s → %s, %s (%s)", c.Name(), metric.Format(c.Unit(), c.Control.V), metric.Format(c.Unit(), c.Candidate.V),
-			c.percent(c.Change.V), verdict.Bounds(c.Confidence, c.Low, c.High, c.percent))
+			c.percent(c.Change.V), c.Bounds(c.percent))
 	} else if c.Why != "" {
 		s += ": " + c.Why
 	}

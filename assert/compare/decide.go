@@ -59,7 +59,7 @@ func (x *comparison) settle() {
 			}
 			continue
 		}
-		if row.Outcome == verdict.Fail && row.pFail > 0 && !certain[i] && x.Block.Policy.Decide != plan.Estimate {
+		if row.Outcome == verdict.Fail && row.pFail > 0 && !certain[i] && !x.Block.Policy.Estimates() {
 			row.Outcome = verdict.Inconclusive
 			row.Needs = "needs more rounds"
 			row.Notes = append(row.Notes, fmt.Sprintf("judged alone, this change would fail (p = %.2g). But %s, so one of them may fail by chance", row.pFail, many))
@@ -120,7 +120,7 @@ func (x *comparison) require() {
 		if x.onForm(c) && row.Severity != "" {
 			v.Severity = row.Severity
 		}
-		v.Cause, v.Sure, v.Needs = row.cause, row.sure, row.Needs
+		v.Cause, v.Sure, v.Lack = row.cause, row.sure, row.Lack
 		v.Note(row.Notes...)
 		v.Value, v.Low, v.High, v.N = row.Change, row.Low, row.High, len(row.Pairs)
 		if a := c.change.Accept; a != nil {
@@ -176,7 +176,7 @@ func (x *comparison) verdictOn(row *Change, claim *plan.Claim, ch *plan.Change, 
 	return verdict.Verdict{Kind: verdict.KindCompare, Server: x.out.Candidate,
 		Compares: verdict.Compares{Comparison: x.Block.Name, Metric: ch.Metric.Name}, Workload: row.Workload, Level: level, Name: name,
 		Outcome: o, Message: message, Severity: verdict.Severity(claim.Severity), Warn: x.Block.Policy.OnInconclusive == plan.Warn,
-		Test:  verdict.Test{Decide: string(x.Block.Policy.Decide), Confidence: 1 - x.whole, Value: metric.None("not compared")},
+		Test:  verdict.Test{Decide: string(x.Block.Policy.Decide), Interval: x.unmeasured(false).Interval, Value: metric.None("not compared")},
 		Place: verdict.Place{File: ch.Range.Filename, Line: ch.Range.Start.Line}}
 }
 
@@ -277,7 +277,7 @@ func (t *tally) add(c *Change, way Direction, repeated bool) {
 		if max(math.Abs(c.Low.V), math.Abs(c.High.V)) <= margin {
 			t.within = append(t.within, fmt.Sprintf("%s is within %s", c.Name(), strings.TrimPrefix(FormatChange(c.Unit(), margin, c.Points), "+")))
 		} else {
-			t.wide = append(t.wide, fmt.Sprintf("%s (%s to %s)", words, c.percent(c.Low.V), c.percent(c.High.V)))
+			t.wide = append(t.wide, words+" ("+c.Span(c.percent)+")")
 		}
 	}
 	switch {

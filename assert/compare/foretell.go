@@ -60,7 +60,7 @@ func newForetold(p *plan.Plan, c *plan.Compare) *foretold {
 	}
 	alpha := c.Policy.Alpha()
 	of := nominal(p, &metric.Comparison{Planned: planned}, c)
-	if c.Policy.Decide == plan.Estimate {
+	if c.Policy.Estimates() {
 		// A point estimate passes if it is within the limit: a test at 50 % confidence, whose bound is
 		// the estimate itself.
 		of = func(float64) float64 { return 0.5 }

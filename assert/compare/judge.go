@@ -48,7 +48,7 @@ func Judge(in Input) (*Comparison, []verdict.Verdict) {
 	x.list = []verdict.Verdict{{
 		Kind: verdict.KindCompare, Server: x.out.Candidate, Compares: verdict.Compares{Comparison: c.Name, Unchanged: c.Unchanged,
 			BaseMissing: c.BaseMissing != ""}, Name: "compare." + c.Name,
-		Outcome: outcome, Message: message, Test: verdict.Test{Value: metric.None("a comparison has no value of its own"), Confidence: confidence},
+		Outcome: outcome, Message: message, Test: verdict.Test{Value: metric.None("a comparison has no value of its own"), Interval: verdict.Interval{Confidence: confidence}},
 		Place: verdict.Place{File: c.Range.Filename, Line: c.Range.Start.Line},
 	}}
 	x.list[0].Note(x.notes()...)
@@ -266,6 +266,11 @@ func (x *comparison) blind(m matched, begin int) {
 	}
 }
 
+// unmeasured is the size of a change without values.
+func (x *comparison) unmeasured(points bool) Shift {
+	return Shift{Points: points, Interval: verdict.Interval{Confidence: 1 - x.whole}}
+}
+
 func (x *comparison) missingRows(w *plan.Workload, level, why string) []Change {
 	var out []Change
 	for _, claim := range x.required {
@@ -277,7 +282,7 @@ func (x *comparison) missingRows(w *plan.Workload, level, why string) []Change {
 				continue
 			}
 			row := Change{Workload: w.Address(), Level: level, Metric: ch.Metric, Stat: ch.Stat,
-				Shift: Shift{Points: ch.Points, Confidence: 1 - x.whole},
+				Shift: x.unmeasured(ch.Points),
 				Limit: metric.Some(ch.Limit), Improve: claim.Improve, Severity: verdict.Severity(claim.Severity),
 				judging: judging{bound: ch}, Outcome: verdict.Error, Message: why, Why: why}
 			x.claims = append(x.claims, claimed{len(x.out.Changes) + len(out), claim, ch})

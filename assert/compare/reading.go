@@ -140,7 +140,7 @@ func (x *comparison) answersRow(ch *plan.Change) Change {
 		}
 	}
 	return Change{Workload: strings.Join(names, ", "), Level: answersLevel, OfAnswers: true, Metric: ch.Metric, Stat: ch.Stat,
-		Shift: Shift{Points: ch.Points, Confidence: 1 - x.whole}, Limit: metric.None("")}
+		Shift: x.unmeasured(ch.Points), Limit: metric.None("")}
 }
 
 // ofVectors reports whether the metric compares embeddings, and not texts.

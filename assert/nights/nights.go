@@ -114,9 +114,9 @@ type Point struct {
 
 // Bounds are the limits by which a night is judged.
 type Bounds struct {
-	Reference int     // nights
-	Center    float64 // geometric mean of Low and High; for shares their arithmetic mean
-	Low, High float64 // tonight's prediction interval
+	Reference        int     // nights
+	Center           float64 // geometric mean of Low and High; for shares their arithmetic mean
+	verdict.Interval         // tonight's prediction interval
 	// Noise is the standard deviation from night to night, as a share of Center. If the metric is
 	// itself a share, Noise is in the same unit as Center.
 	Noise float64

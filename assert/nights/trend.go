@@ -94,6 +94,7 @@ func (l *judgedLane) decide(t *Trend, nights []metric.Night, opts Options) {
 	x := l.values[at]
 	said := metric.Format(t.Unit, l.src.scale.invert(x))
 	low, high := l.last.bounds()
+	end := func(x float64) metric.Value { return metric.Some(l.src.scale.invert(l.src.scale.within(x))) }
 	switch {
 	case !l.last.Judged:
 		t.Outcome = verdict.Skipped
@@ -107,8 +108,7 @@ func (l *judgedLane) decide(t *Trend, nights []metric.Night, opts Options) {
 	t.Tonight = &Bounds{
 		Reference: l.last.Reference,
 		Center:    l.src.scale.invert(l.last.Expected.Center),
-		Low:       l.src.scale.invert(l.src.scale.within(low)),
-		High:      l.src.scale.invert(l.src.scale.within(high)),
+		Interval:  verdict.Interval{Low: end(low), High: end(high), Confidence: 1 - l.last.Level*ofSingle},
 		Noise:     l.last.Expected.Sigma,
 		Shift:     l.last.Shift,
 		Soon:      l.src.scale.size(max(l.last.soon(), opts.Ignore)),
@@ -118,8 +118,7 @@ func (l *judgedLane) decide(t *Trend, nights []metric.Night, opts Options) {
 		l.decideChange(t, said, nights, opts)
 		return
 	}
-	t.Message = fmt.Sprintf("%s, expected %s to %s after %d nights", said,
-		metric.Format(t.Unit, t.Tonight.Low), metric.Format(t.Unit, t.Tonight.High), l.last.Reference) + l.moved(nights)
+	t.Message = fmt.Sprintf("%s, expected %s after %d nights", said, t.Tonight.Span(metric.In(t.Unit)), l.last.Reference) + l.moved(nights)
 	if l.last.Back {
 		t.Message += "; the value is back where it was before the alarm"
 	}

@@ -29,7 +29,7 @@ func Meets(v float64, op plan.Op, limit float64) bool {
 // limit or not, or by what the test proves. Below means that the limit is certainly met, and Above that
 // it is not.
 func Decide(policy plan.Policy, meets bool, test stat.Side) verdict.Outcome {
-	if policy.Decide == plan.Estimate {
+	if policy.Estimates() {
 		test = map[bool]stat.Side{true: stat.Below, false: stat.Above}[meets]
 	}
 	return map[stat.Side]verdict.Outcome{stat.Below: verdict.Pass, stat.Open: verdict.Inconclusive, stat.Above: verdict.Fail}[test]

@@ -91,20 +91,24 @@ func (t *Threshold) Breaks(v float64) bool {
 	return false
 }
 
-// Test is the result of the test of a value against a limit.
-type Test struct {
-	Decide string       `json:"decide,omitempty"` // how the plan decides: "certified" or "estimate"; else ""
-	Value  metric.Value `json:"value"`            // the point estimate
-	// Low and High are one-sided bounds for Value, each with the confidence of the field
-	// Confidence. They have no value if bounds do not apply. If the data give no bound, Low is 0
-	// and High is +Inf.
+// Interval is what the data say of a value or of a change.
+type Interval struct {
+	// Low and High are one-sided bounds, each with the confidence of the field Confidence. They have no
+	// value if bounds do not apply. If the data give no bound for a value, Low is 0 and High is +Inf.
 	Low  metric.Value `json:"low"`
 	High metric.Value `json:"high"`
 	// Confidence is the confidence of each bound and of each test, in (0.5, 1); 0 if there is none.
 	Confidence float64 `json:"confidence,omitempty"`
-	N          int     `json:"n"`                   // observations behind the value
-	Effective  float64 `json:"effective,omitempty"` // independent requests that the N requests are worth; 0 if not used
-	Over       float64 `json:"over,omitempty"`      // number of requests (or share of gaps) that do not meet the threshold
+}
+
+// Test is the result of the test of a value against a limit.
+type Test struct {
+	Decide    string       `json:"decide,omitempty"` // how the plan decides: "certified" or "estimate"; else ""
+	Value     metric.Value `json:"value"`            // the point estimate
+	Interval               // of Value
+	N         int          `json:"n"`                   // observations behind the value
+	Effective float64      `json:"effective,omitempty"` // independent requests that the N requests are worth; 0 if not used
+	Over      float64      `json:"over,omitempty"`      // number of requests (or share of gaps) that do not meet the threshold
 }
 
 // Compares is what a verdict of KindCompare is about.

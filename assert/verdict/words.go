@@ -21,13 +21,18 @@ func Count(n int, plural string) string {
 // ByEstimate is the note on a verdict that the point estimate decides.
 const ByEstimate = `point estimate (decide = "estimate"): the verdict is not certified`
 
-// Bounds writes the two one-sided bounds of a value or of a change, each at the given confidence.
-func Bounds(confidence float64, low, high metric.Value, write func(float64) string) string {
-	words := metric.Format(metric.Ratio, confidence) + " bounds"
-	if !low.OK || !high.OK {
+// Bounds writes the two bounds with their confidence.
+func (x Interval) Bounds(write func(float64) string) string {
+	words := metric.Format(metric.Ratio, x.Confidence) + " bounds"
+	if !x.Low.OK || !x.High.OK {
 		return "no " + words
 	}
-	return words + " " + write(low.V) + " to " + write(high.V)
+	return words + " " + x.Span(write)
+}
+
+// Span writes the interval, such as "1.2 s to 1.4 s".
+func (x Interval) Span(write func(float64) string) string {
+	return write(x.Low.V) + " to " + write(x.High.V)
 }
 
 // NeedsMore says about how many more observations would decide a verdict.

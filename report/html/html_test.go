@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/assert/compare"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -402,8 +403,8 @@ func TestComparison(t *testing.T) {
 		Differences: []plan.Difference{{Key: "version", Control: "0.19.0", Candidate: hostile, Allowed: true}},
 		Decisions:   []compare.Decision{{Workload: "chat", Level: "8", Answer: "yes", Why: "throughput +28%"}},
 		Changes: []compare.Change{
-			{Workload: "chat", Level: "8", Metric: metric.MustLookup("throughput"), Shift: compare.Shift{Control: n(212), Candidate: n(270), Change: n(0.274), Low: n(0.26), High: n(0.29), Confidence: 0.95}, Limit: n(-0.05), Outcome: report.Pass},
-			{Workload: "chat", Level: "8", Metric: metric.MustLookup("ttft"), Stat: metric.Stat{Kind: metric.Percentile, P: 95}, Shift: compare.Shift{Control: n(0.5), Candidate: n(0.53), Change: n(0.06), Low: n(-0.1), High: n(0.2)}, Outcome: report.Skipped},
+			{Workload: "chat", Level: "8", Metric: metric.MustLookup("throughput"), Shift: compare.Shift{Control: n(212), Candidate: n(270), Change: n(0.274), Interval: verdict.Interval{Low: n(0.26), High: n(0.29), Confidence: 0.95}}, Limit: n(-0.05), Outcome: report.Pass},
+			{Workload: "chat", Level: "8", Metric: metric.MustLookup("ttft"), Stat: metric.Stat{Kind: metric.Percentile, P: 95}, Shift: compare.Shift{Control: n(0.5), Candidate: n(0.53), Change: n(0.06), Interval: verdict.Interval{Low: n(-0.1), High: n(0.2)}}, Outcome: report.Skipped},
 			{Workload: "chat", Level: "8", Metric: metric.MustLookup("success"), Shift: compare.Shift{Points: true, Control: n(1), Candidate: n(0.99), Change: n(-0.01)}, Outcome: report.Skipped},
 		},
 		Notes: []string{hostile},

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/assert/compare"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report"
@@ -40,7 +41,7 @@ func generated(base *report.Document, seed uint64) *report.Document {
 		for _, m := range []struct{ name, stat, better string }{{"throughput", "", "higher"}, {"ttft", "p95", "lower"}, {"e2e", "mean", "lower"}, {"speed", "mean", "higher"}} {
 			mid, half := r.NormFloat64()*0.1, 0.2*r.Float64()
 			x := compare.Change{Workload: "chat", Level: level, Metric: metric.MustLookup(m.name), Severity: "error",
-				Shift: compare.Shift{Control: n(1), Candidate: n(1 + mid), Change: n(mid), Low: n(mid - half), High: n(mid + half)}, Outcome: report.Skipped}
+				Shift: compare.Shift{Control: n(1), Candidate: n(1 + mid), Change: n(mid), Interval: verdict.Interval{Low: n(mid - half), High: n(mid + half)}}, Outcome: report.Skipped}
 			x.Stat, _ = metric.ParseStat(m.stat)
 			up := mid > 0 == (m.better == "higher")
 			if mid-half > 0 || mid+half < 0 {

@@ -212,7 +212,7 @@ func alarmed(t judged.Trend) bool { return len(t.Points) > 0 && t.Points[len(t.P
 func cells(t judged.Trend) []string {
 	expected, noise := "", ""
 	if b := t.Tonight; b != nil {
-		expected = metric.Format(t.Unit, b.Low) + " to " + metric.Format(t.Unit, b.High)
+		expected = b.Span(metric.In(t.Unit))
 		if t.Outcome == assert.Fail {
 			expected = "about " + metric.Format(t.Unit, b.Center)
 		}

@@ -87,11 +87,11 @@ func figure(i int, t judged.Trend) page.Figure {
 		X: chart.Axis{Title: "night", Max: days(t.Points[len(t.Points)-1].Started), Format: func(v float64) string {
 			return first.Add(time.Duration(v * 24 * float64(time.Hour))).UTC().Format(time.DateOnly)
 		}},
-		Y: chart.Axis{Title: name(t), Format: func(v float64) string { return metric.Format(t.Unit, v) }},
+		Y: chart.Axis{Title: name(t), Format: metric.In(t.Unit)},
 	}
 	if b := t.Tonight; b != nil {
-		c.Y.Include = []float64{b.Low, b.High}
-		c.Zones = []chart.Zone{{From: b.Low, To: b.High, Class: "z0"}}
+		c.Y.Include = []float64{b.Low.V, b.High.V}
+		c.Zones = []chart.Zone{{From: b.Low.V, To: b.High.V, Class: "z0"}}
 	}
 	line := chart.Series{Name: title, Plain: !hasDetail(t)}
 	nights := &page.Table{Caption: title, Columns: page.Heads("Night (UTC)", "Value", "Verdict")}

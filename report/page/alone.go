@@ -27,7 +27,7 @@ func drawPoints(c chart.Chart, title string, lines []track, unit metric.Unit) (s
 // dots returns a chart with one row for each line. It is for lines of a single point, which cannot
 // be drawn as lines. It returns nil if a line has more or fewer points.
 func dots(c chart.Chart, lines []track, unit metric.Unit) *chart.Forest {
-	f := &chart.Forest{Name: c.Name, Format: func(v float64) string { return metric.Format(unit, v) }}
+	f := &chart.Forest{Name: c.Name, Format: metric.In(unit)}
 	for i, s := range c.Series {
 		if len(s.Points) != 1 {
 			return nil

@@ -106,7 +106,7 @@ func overTime(r Run, workload, server, name string) []Figure {
 func (q quantity) figure(r Run, list []*report.Passage, name string) Figure {
 	f := Figure{Title: q.title + " over time, " + name, Words: q.words}
 	ch := chart.Chart{Name: f.Title, Height: 240, Y: chart.Axis{Title: q.axis, Zero: true, Whole: q.unit == metric.Requests,
-		Format: func(v float64) string { return metric.Format(q.unit, v) }}}
+		Format: metric.In(q.unit)}}
 	f.Table = &Table{Caption: f.Title, Columns: Heads("Load", "Most", "Most at", "At the end")}
 	longest, top, found := 0.0, -1.0, ""
 	for i, p := range list {

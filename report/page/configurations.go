@@ -177,8 +177,8 @@ func pareto(r Run, w *report.Workload) (Figure, bool) {
 	f := Figure{Title: "What one user gets, by the throughput of the whole server: " + r.title(w.Address),
 		Words: "Each line is a server. The points of a line are the loads, from few requests to many. Further right is better, and further " + way(def.Better) + ". A hollow point means that another server is better in both directions."}
 	ch := chart.Chart{Name: f.Title,
-		X: chart.Axis{Title: "Throughput", Zero: true, Format: func(v float64) string { return metric.Format(metric.TokensPerSecond, v) }},
-		Y: chart.Axis{Title: said + " of one user", Zero: true, Format: func(v float64) string { return metric.Format(def.Unit, v) }}}
+		X: chart.Axis{Title: "Throughput", Zero: true, Format: metric.In(metric.TokensPerSecond)},
+		Y: chart.Axis{Title: said + " of one user", Zero: true, Format: metric.In(def.Unit)}}
 	f.Table = &Table{Caption: f.Title, Columns: Heads("Server", "Load", "Throughput", said)}
 	for i := range r.Run.Servers {
 		s := chart.Series{Index: len(ch.Series)}

@@ -213,7 +213,7 @@ func (cv curve) figure(runs []Run, lines []track, of func(*report.Case) metric.V
 	}
 	ch := chart.Chart{
 		Name: cv.title + " against " + kinds[cv.kind], Zones: cv.zones,
-		Y: chart.Axis{Title: Capital(axis), Zero: true, Format: func(v float64) string { return metric.Format(def.Unit, v) }},
+		Y: chart.Axis{Title: Capital(axis), Zero: true, Format: metric.In(def.Unit)},
 	}
 	f.Table = cv.table(lines, of, axis, def.Unit)
 	var ns []float64

@@ -64,9 +64,9 @@ func spread(t track, name string, names []string) (Figure, bool) {
 		f.Words += " Further left is better."
 	}
 	ch := chart.Chart{Name: "Distribution of " + def.Title + ", " + t.name, Height: 260,
-		X: chart.Axis{Title: def.Title, Format: func(v float64) string { return metric.Format(def.Unit, v) }},
+		X: chart.Axis{Title: def.Title, Format: metric.In(def.Unit)},
 		Y: chart.Axis{Title: "Share of " + noun, Min: 0, Max: 1, Ticks: []float64{0, 0.25, 0.5, 0.75, 0.95},
-			Format: func(v float64) string { return metric.Format(metric.Ratio, v) }}}
+			Format: metric.In(metric.Ratio)}}
 	tab := &Table{Caption: def.Title + " of " + t.name + " by level", Columns: Heads("Level", Capital(noun), "p5", "p50", "p95", "p99", "Max")}
 	cases := t.cases
 	if names == nil {
@@ -158,7 +158,7 @@ func timeline(r Run, t *report.Timeline) (Figure, bool) {
 	if r.Name != "" {
 		title += " · " + r.Name
 	}
-	g := chart.Gantt{Name: "Timeline of " + title, Length: t.To - t.From, Format: func(v float64) string { return metric.Format(metric.Seconds, v) }}
+	g := chart.Gantt{Name: "Timeline of " + title, Length: t.To - t.From, Format: metric.In(metric.Seconds)}
 	f := Figure{Title: title, Wide: true, Words: fmt.Sprintf("This level is shown because it is %s. The chart shows round %d.", Line(t.Why), t.Round+1),
 		Table: &Table{Caption: "Requests of " + title, Columns: Heads("Slot", "Sent", "Wait for the first token", "Answer", "Ended", "What")}}
 	if t.Left > 0 {

@@ -62,7 +62,7 @@ func telemetry(r Run, t *report.Timeline) []Figure {
 			series.Points = append(series.Points, chart.Point{X: at - t.From, Y: values[j]})
 		}
 		ch := chart.Chart{Name: def.Title + " during " + title, Height: 190,
-			X: chart.Axis{Title: "Time, as above", Format: func(v float64) string { return metric.Format(metric.Seconds, v) }},
+			X: chart.Axis{Title: "Time, as above", Format: metric.In(metric.Seconds)},
 			Y: chart.Axis{Title: def.Title, Zero: true,
 				Format: func(v float64) string { return metric.Format(metric.Unit(s.Unit), v) }},
 			Spans:  []chart.Span{{From: 0, To: t.To - t.From, Word: "the part that is shown request by request"}},

@@ -123,7 +123,7 @@ func fiveServers(n int) *report.Document {
 	last := d.Comparisons[n-1]
 	for _, name := range []string{"throughput", "e2e", "ttft"} {
 		last.Changes = append(last.Changes, compare.Change{Workload: "chat", Level: "8", Metric: metric.MustLookup(name), Severity: "error",
-			Shift: compare.Shift{Control: some(1), Candidate: some(1.4), Change: some(0.4), Low: some(0.3), High: some(0.5)}, Limit: some(0.05), Outcome: report.Fail, Direction: "worse"})
+			Shift: compare.Shift{Control: some(1), Candidate: some(1.4), Change: some(0.4), Interval: verdict.Interval{Low: some(0.3), High: some(0.5)}}, Limit: some(0.05), Outcome: report.Fail, Direction: "worse"})
 	}
 	return d
 }
