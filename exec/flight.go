@@ -60,6 +60,9 @@ type Talker interface {
 // Recorded conversations have the turns that they had, instead of drawn ones.
 type recorded interface{ Turns(PromptID) int }
 
+// repeated prompts may be of a row that another request has too.
+type repeated interface{ Again(client.Prompt) bool }
+
 // Reply is the server's answer to a turn. Its tokens are by the server's usage, or else those that were
 // asked for. Input is 0 if neither is known.
 type Reply struct {
@@ -103,6 +106,9 @@ func (rd *round) send(step shape.Step) {
 			rd.began = rd.Clock.Now()
 			rd.limit(rd.most)
 		}
+	}
+	if rows, ok := f.lot.prompts.(repeated); ok && rows.Again(prompt) {
+		prompt.Bound = 1 // the other request may have been sent since this prompt was made
 	}
 	request := f.lot.newRequest(prompt, f.lot.output(t, f.nth))
 	rd.inSession(&request, t)

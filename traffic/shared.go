@@ -98,10 +98,10 @@ func (r *Row) key() []byte {
 // Beginnings knows with how many bytes prompts begin alike, and which were sent. It is not safe for
 // concurrent use.
 type Beginnings struct {
-	size []int  // of each prompt, in bytes
-	rank []int  // place of each prompt in the order of their bytes
-	same []int  // by rank: with how many bytes the prompt begins as the one before it does
-	sent []bool // by rank
+	size []int // of each prompt, in bytes
+	rank []int // place of each prompt in the order of their bytes
+	same []int // by rank: with how many bytes the prompt begins as the one before it does
+	sent []int // by rank: how many requests send the prompt
 }
 
 // Beginnings returns the beginnings of the rows. No row was sent yet. A conversation counts with its
@@ -111,7 +111,7 @@ func (d *Dataset) Beginnings() *Beginnings {
 }
 
 func beginnings(n int, key func(i int) []byte) *Beginnings {
-	b := &Beginnings{size: make([]int, n), rank: make([]int, n), same: make([]int, n), sent: make([]bool, n)}
+	b := &Beginnings{size: make([]int, n), rank: make([]int, n), same: make([]int, n), sent: make([]int, n)}
 	keys, order := make([][]byte, n), make([]int, n)
 	for i := range n {
 		keys[i], order[i] = key(i), i
@@ -146,13 +146,12 @@ func (b *Beginnings) Alike(i int) float64 {
 // share of its bytes. From then on, prompt i was sent too.
 func (b *Beginnings) Send(i int) float64 {
 	at := b.rank[i]
-	if b.sent[at] {
+	if b.sent[at]++; b.sent[at] > 1 {
 		return 1
 	}
-	b.sent[at] = true
 	most := 0
 	for n, same := at-1, b.same[at]; n >= 0 && same > most; n-- {
-		if b.sent[n] {
+		if b.sent[n] > 0 {
 			most = same
 		}
 		same = min(same, b.same[n])
@@ -161,12 +160,15 @@ func (b *Beginnings) Send(i int) float64 {
 		if same = min(same, b.same[n]); same <= most {
 			break
 		}
-		if b.sent[n] {
+		if b.sent[n] > 0 {
 			most = same
 		}
 	}
 	return b.share(i, most)
 }
+
+// Again reports whether Send was called for prompt i more than once.
+func (b *Beginnings) Again(i int) bool { return b.sent[b.rank[i]] > 1 }
 
 func (b *Beginnings) share(i, same int) float64 {
 	return float64(same) / float64(max(b.size[i], 1))

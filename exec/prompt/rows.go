@@ -92,6 +92,10 @@ func (r *Rows) Prompt(phase metric.Phase, number int) (p client.Prompt, err erro
 	return p, nil
 }
 
+// Again reports whether the row of a prompt was taken by another request too. Prompts are made before they
+// are sent, so either of the two may be sent first.
+func (r *Rows) Again(p client.Prompt) bool { return p.Row > 0 && r.begins.Again(p.Row-1) }
+
 // Turns returns how many turns the conversation of a row has. See place for the arguments.
 func (r *Rows) Turns(phase metric.Phase, number int) int {
 	return max(len(r.set.Rows[r.order[r.place(phase, number)]].Turns), 1)

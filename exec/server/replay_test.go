@@ -1,8 +1,10 @@
 package server
 
 import (
+	"fmt"
 	"math"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -71,4 +73,30 @@ func replayHits(t *testing.T, trace *traffic.Trace, s *plan.Server, config exec.
 	implied, found := r.HitRate(r.Before(r.First, time.Minute), 0), float64(cached)/float64(input)
 	t.Logf("%d requests: %.2f %% found, %.2f %% implied", n, 100*found, 100*implied)
 	must.Hold(t, n == r.Due && math.Abs(found-implied) <= 0.01, "%.4f of %d requests' prompts was found, %.4f implied", found, n, implied)
+}
+
+// A trace may hold texts in place of lengths. Of each, the built-in server finds in its cache what an
+// earlier text began with: 150 words of a group, to within a block and what tokens the words make.
+func TestTextsOfATrace(t *testing.T) {
+	const rows, groups, block = 60, 3, 16
+	var b strings.Builder
+	for i := range rows {
+		shared := strings.Repeat(fmt.Sprintf("river%d lake ", i%groups), 75)
+		fmt.Fprintf(&b, "{\"timestamp\": %d, \"text_input\": \"%s%d %s\", \"output_length\": 4}\n", 500*i, shared, 100+i, strings.Repeat("hill ", 50))
+	}
+	trace := must.Get(traffic.ParseTrace(strings.NewReader(b.String()), "texts.jsonl", "", nil))(t)
+	onBothSims(t, func() *plan.Workload {
+		r := must.Get(trace.Replay(traffic.Stretch{}))(t)
+		return &plan.Workload{Output: plan.Output{Mean: 1}, Loads: []*plan.Load{{
+			Kind: metric.OpenLoop, Seeds: []int64{1}, Timeout: time.Hour, Open: &plan.Open{MaxInFlight: 4096, Warmup: plan.OpenWarmupAuto, Trace: r},
+			Levels: []plan.Level{{Name: "trace", Rate: r.Rate(), Requests: r.Due, Rounds: 10, Speedup: 1}},
+		}}}
+	}, func(t *testing.T, samples []*metric.Sample) {
+		must.Need(t, len(samples) >= rows, "%d requests", len(samples))
+		for i, s := range samples {
+			implied := s.Shared * float64(s.Usage.Input)
+			must.Need(t, s.Usage.Output == 4 && (s.Shared > 0.5) == (i >= groups), "request %d has %+v, %.3f implied", i, s.Usage, s.Shared)
+			must.Need(t, math.Abs(float64(s.Usage.Cached)-implied) <= 2*block, "request %d found %d of %d tokens, %.0f implied", i, s.Usage.Cached, s.Usage.Input, implied)
+		}
+	})
 }

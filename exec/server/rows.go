@@ -55,6 +55,9 @@ func (p rowPrompts) number(id exec.PromptID) int {
 	return n
 }
 
+// Again reports whether another request has the same row, and may have been sent first.
+func (p rowPrompts) Again(of client.Prompt) bool { return p.rows.Again(of) }
+
 // Turns returns how many turns a conversation has.
 func (p rowPrompts) Turns(id exec.PromptID) int { return p.rows.Turns(id.Phase, p.number(id)) }
 

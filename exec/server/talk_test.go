@@ -35,26 +35,37 @@ func fourUsers(window time.Duration) *plan.Load {
 // time and over HTTP, and passes the completed samples to the function check. They are in the order of time.
 func onBothSims(t *testing.T, w func() *plan.Workload, check func(t *testing.T, samples []*metric.Sample)) {
 	t.Helper()
+	severalOnBothSims(t, func() []*plan.Workload { return []*plan.Workload{w()} }, func(t *testing.T, of [][]*metric.Sample) { check(t, of[0]) })
+}
+
+// severalOnBothSims is onBothSims for workloads that are sent one after the other. The function check gets
+// the samples of each.
+func severalOnBothSims(t *testing.T, workloads func() []*plan.Workload, check func(t *testing.T, of [][]*metric.Sample)) {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "cache.json")
 	must.Do(t, os.WriteFile(path, []byte(`{"base": "default", "prefix_cache": {"block_tokens": 16, "capacity_tokens": 4194304}}`), 0o644))
 	run := func(t *testing.T, c exec.Config) {
 		t.Helper()
 		s := vllm()
 		s.Simulator = &plan.Simulator{Profile: path, Seed: 1}
-		of := w()
-		of.Name, of.Servers, of.API = "w", []*plan.Server{s}, plan.Chat
-		c.Plan = &plan.Plan{Servers: []*plan.Server{s}, Workloads: []*plan.Workload{of}}
+		c.Plan = &plan.Plan{Servers: []*plan.Server{s}, Workloads: workloads()}
+		for i, w := range c.Plan.Workloads {
+			w.Name, w.Servers, w.API = fmt.Sprint("w", i), []*plan.Server{s}, plan.Chat
+		}
 		c.Observer, c.Run = silent, metric.Run{Salt: 7}
 		out := must.Get(exec.Run(t.Context(), c))(t)
-		l := out.Levels[0]
-		must.Need(t, l.Skipped == "", "%v", l.Skipped)
-		var samples []*metric.Sample
-		for _, r := range l.Rounds {
-			must.Need(t, r.Stopped == "", "%s", r.Stopped)
-			samples = append(samples, slices.DeleteFunc(slices.Clone(r.Samples), func(s *metric.Sample) bool { return !s.Completed() })...)
+		var all [][]*metric.Sample
+		for _, l := range out.Levels {
+			must.Need(t, l.Skipped == "", "%v", l.Skipped)
+			var samples []*metric.Sample
+			for _, r := range l.Rounds {
+				must.Need(t, r.Stopped == "", "%s", r.Stopped)
+				samples = append(samples, slices.DeleteFunc(slices.Clone(r.Samples), func(s *metric.Sample) bool { return !s.Completed() })...)
+			}
+			slices.SortStableFunc(samples, func(a, b *metric.Sample) int { return int(a.Sent - b.Sent) })
+			all = append(all, samples)
 		}
-		slices.SortStableFunc(samples, func(a, b *metric.Sample) int { return int(a.Sent - b.Sent) })
-		check(t, samples)
+		check(t, all)
 	}
 	t.Run("over HTTP", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -133,15 +144,75 @@ func TestSystemText(t *testing.T) {
 	tokens := systemTokens(plan.System{Text: text})
 	onBothSims(t, func() *plan.Workload {
 		return &plan.Workload{
-			Input: 40, Output: plan.Output{Mean: 4}, Prompt: plan.Prompt{System: plan.System{Text: text, Groups: 1}},
-			Loads: []*plan.Load{{
-				Kind: metric.ClosedLoop, Seeds: []int64{1}, Timeout: time.Minute, Levels: []plan.Level{{Name: "2", N: 2, Requests: 20, Rounds: 5}},
-			}},
+			Input: 40, Output: plan.Output{Mean: 4}, Prompt: plan.Prompt{System: plan.System{Text: text, Groups: 1}}, Loads: closedLoop(20),
 		}
 	}, func(t *testing.T, samples []*metric.Sample) {
 		must.Need(t, len(samples) >= 20, "%d", len(samples))
 		for _, s := range samples {
 			must.Need(t, s.Usage.Input == tokens+40, "%d tokens, want %d + 40", s.Usage.Input, tokens)
+		}
+	})
+}
+
+// closedLoop is a load of two slots with the given number of requests.
+func closedLoop(requests int) []*plan.Load {
+	return []*plan.Load{{
+		Kind: metric.ClosedLoop, Seeds: []int64{1}, Timeout: time.Minute, Levels: []plan.Level{{Name: "2", N: 2, Requests: requests, Rounds: 5}},
+	}}
+}
+
+// A file with few conversations is sent again and again, and prompts are made ahead of the requests that
+// they are for. Whichever request of a row is sent first, nothing more is in the cache than may be there.
+func TestRowsSentAgain(t *testing.T) {
+	const rows, block = 8, 16
+	set := rowsOfTalk(t, rows, false)
+	onBothSims(t, func() *plan.Workload {
+		return &plan.Workload{
+			Output: plan.Output{Mean: 4}, Loads: []*plan.Load{fourUsers(10 * time.Minute)},
+			Prompt: plan.Prompt{Dataset: set, Order: plan.InOrder, Replies: plan.RecordedReplies, Turns: set.Turns()},
+		}
+	}, func(t *testing.T, samples []*metric.Sample) {
+		first := 0
+		for _, s := range samples {
+			if s.Turn == 1 {
+				first++
+			}
+			most := s.MostCached() * float64(s.Usage.Input)
+			must.Need(t, float64(s.Usage.Cached) <= most+block, "turn %d of row %d found %d of %d tokens in the cache, at most %.0f", s.Turn, s.Row, s.Usage.Cached, s.Usage.Input, most)
+		}
+		must.Need(t, first >= 3*rows, "%d conversations", first)
+	})
+}
+
+// Two workloads send the same file. All that the second one sends was sent by the first, and is in the
+// cache to within a block; the first one's rows have nothing in common.
+func TestWorkloadsOverOneFile(t *testing.T) {
+	const requests, block = 35, 16
+	var b strings.Builder
+	for i := range 3 * requests { // warm-up takes rows from the end
+		fmt.Fprintf(&b, "{\"prompt\": \"%d %s\"}\n", 7*i+100, strings.Repeat(fmt.Sprintf("river %d lake ", i), 30))
+	}
+	severalOnBothSims(t, func() []*plan.Workload {
+		var out []*plan.Workload
+		for range 2 {
+			set := must.Get(traffic.Parse(strings.NewReader(b.String()), "rows.jsonl", traffic.Options{}))(t)
+			out = append(out, &plan.Workload{Output: plan.Output{Mean: 4}, Prompt: plan.Prompt{Dataset: set, Order: plan.InOrder}, Loads: closedLoop(requests)})
+		}
+		return out
+	}, func(t *testing.T, of [][]*metric.Sample) {
+		for i, samples := range of {
+			must.Need(t, len(samples) >= requests, "%d requests", len(samples))
+			for _, s := range samples {
+				if s.Phase != metric.Measured {
+					continue
+				}
+				want := 0
+				if i == 1 {
+					want = s.Usage.Input
+				}
+				must.Need(t, s.Shared == float64(i) || i == 0 && s.Shared < 0.1, "row %d of workload %d: %.3f is implied", s.Row, i, s.Shared)
+				must.Need(t, s.Usage.Cached > want-2*block && s.Usage.Cached <= want+block, "row %d of workload %d: %d of %d tokens from the cache", s.Row, i, s.Usage.Cached, s.Usage.Input)
+			}
 		}
 	})
 }
