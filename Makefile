@@ -175,6 +175,15 @@ replay: build ## replay traces on the built-in server over sockets: when 200 req
 	@CGO_ENABLED=0 $(GO) test ./cmd/tokgate -count=1 -run '^TestReplayed$$' -v -replayed $(CURDIR)/results/replay -replayed-plan $(CURDIR)/plans/real/replay.hcl \
 	-replayed-var url=http://127.0.0.1:$(LAG_PORT) -replayed-var times=$(CURDIR)/results/times.csv | grep ' at '
 
+.PHONY: served
+served: build ## send a system prompt, conversations, a data set and a trace to the built-in server over HTTP and in virtual time, into docs/characteristics.md; seven minutes, on an idle machine
+	@mkdir -p results; awk 'BEGIN { for (i = 0; i < 150; i++) { s = ""; srand(i % 8); for (j = 0; j < 800; j++) s = s int(900 * rand()) " "; \
+	  srand(100 + i); for (j = 0; j < 1200; j++) s = s int(900 * rand()) " "; printf "{\"prompt\": \"%s\"}\n", s } }' > results/rows.jsonl
+	@$(BIN) sim --listen 127.0.0.1:$(LAG_PORT) --profile prefix-cache >/dev/null & server=$$!; trap "kill $$server" EXIT; sleep 1; \
+	$(BIN) run --out results/served --var url=http://127.0.0.1:$(LAG_PORT) --var rows=$(CURDIR)/results/rows.jsonl plans/real/served.hcl
+	@$(BIN) run --simulate --out results/simulated --var rows=$(CURDIR)/results/rows.jsonl plans/real/served.hcl
+	@CGO_ENABLED=0 $(GO) test ./cmd/tokgate -count=1 -run '^TestServed$$' -v -served $(CURDIR)/results/served -served-simulated $(CURDIR)/results/simulated -served-page $(CURDIR)/docs/characteristics.md
+
 .PHONY: tinymodel
 tinymodel: ## teach a small model for gates on answers on a real engine, plans/real/answers.hcl: 20 minutes of a core at most
 	plans/real/install.sh $(REAL_DIR) vllm
