@@ -34,8 +34,8 @@ func (a *app) trafficCommand() *cobra.Command {
 		Long: `Shows what a traffic file holds, and sends nothing. For a trace (load { trace }): the
 requests over time, the lengths of prompts and answers, the share of prompt tokens
 that repeat the beginning of earlier requests, sessions and waits. For a data set
-(prompt { dataset }): its rows and how much of their beginnings they share. The names
-in the file tell its format.`,
+(prompt { dataset }): its rows, their turns, and how much of their beginnings they share.
+The names in the file tell its format.`,
 		Example: `  tokgate traffic plans/traces/mooncake-synthetic.jsonl
   tokgate traffic --from 10m --to 20m --html traffic.html trace.jsonl
   tokgate traffic --column question prompts.csv`,
@@ -100,7 +100,7 @@ func holdings(path string, o trafficOptions) (*inventory.Inventory, error) {
 			return nil, fmt.Errorf("%w; for a data set, name the column with the prompts: --column NAME", err)
 		}
 	}
-	d, err := traffic.Read(path, traffic.Options{Column: o.column})
+	d, err := traffic.Read(path, traffic.Options{Column: o.column, Talks: true})
 	if err != nil {
 		return nil, err
 	}
@@ -222,6 +222,14 @@ func ofDataset(d *traffic.Dataset) *inventory.Inventory {
 	v.Lengths = []inventory.Lengths{size}
 	if len(limit.Values) > 0 {
 		v.Lengths = append(v.Lengths, limit)
+	}
+	if talks, err := d.Talks(false); err == nil { // otherwise no row has several turns
+		turns := inventory.Lengths{Name: "turns"}
+		for i := range talks.Rows {
+			turns.Values = append(turns.Values, float64(max(len(talks.Rows[i].Turns), 1)))
+		}
+		v.Lengths = append(v.Lengths, turns)
+		v.Notes = append(v.Notes, `rows with several turns are conversations: replies = "recorded" or "own" of the prompt sends them turn by turn`)
 	}
 	return v
 }

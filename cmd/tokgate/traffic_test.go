@@ -56,5 +56,10 @@ func TestTraffic(t *testing.T) {
 	tokgate(t, "traffic", "--format", "moon", own).check(t, assert.ExitPlan, `unknown --format "moon"`)
 	bad := filepath.Join("..", "..", "plan", "decode", "testdata", "bad", "lib")
 	tokgate(t, "traffic", filepath.Join(bad, "prompts.jsonl")).check(t, assert.ExitPass, "prompts.jsonl (data set), 2 rows")
+	// Three turns and one: two on average.
+	talks := filepath.Join(t.TempDir(), "talks.json")
+	must.Do(t, os.WriteFile(talks, []byte(`[{"conversations":[{"from":"human","value":"1"},{"from":"gpt","value":"a"},{"from":"human","value":"2"},{"from":"gpt","value":"b"},`+
+		`{"from":"human","value":"3"}]},{"conversations":[{"from":"human","value":"4"},{"from":"gpt","value":"c"}]}]`), 0o600))
+	tokgate(t, "traffic", talks).check(t, assert.ExitPass, "talks.json (data set), 2 rows", "turns           2   1    1    3    3    3", `replies = "recorded"`)
 	tokgate(t, "traffic", filepath.Join(bad, "trace-broken.jsonl")).check(t, assert.ExitPlan, "trace-broken.jsonl:2: it has 4 hash_ids")
 }

@@ -91,7 +91,11 @@ func (l Lengths) cells() []string {
 	at := func(p float64) float64 { return values[max(int(math.Ceil(p*float64(len(values))))-1, 0)] }
 	var out []string
 	for _, v := range []float64{sum / float64(len(values)), at(0.05), at(0.5), at(0.95), at(0.99), values[len(values)-1]} {
-		out = append(out, strconv.FormatFloat(math.Round(v), 'f', -1, 64))
+		digit := 1.0
+		if v < 10 { // a mean of few turns
+			digit = 10
+		}
+		out = append(out, strconv.FormatFloat(math.Round(v*digit)/digit, 'f', -1, 64))
 	}
 	return out
 }

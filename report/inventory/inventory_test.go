@@ -22,7 +22,7 @@ func TestInventory(t *testing.T) {
 
 Lengths
                   Mean  p5  p50  p95  p99  Max
-  prompt, tokens     3   1    2    4    4    4
+  prompt, tokens   2.5   1    2    4    4    4
 
 Requests a second over time
   From  Requests a second
