@@ -235,17 +235,6 @@ func (s *Server) GPUs() *GPUs {
 	return nil
 }
 
-// Images lists the images that a start of the server may have to pull.
-func (s *Server) Images() []string {
-	switch {
-	case s.Container != nil:
-		return []string{s.Container.Image}
-	case s.Pod != nil:
-		return append(s.Pod.Images(), s.Pod.Image)
-	}
-	return nil
-}
-
 // ServedAs is the model id that requests send; "" takes the id that /v1/models lists.
 func (s *Server) ServedAs() string {
 	switch {

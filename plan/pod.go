@@ -91,6 +91,17 @@ func (p *Pod) Images() (images []string) {
 	return images
 }
 
+// Images lists the images that a start of the server may have to pull.
+func (s *Server) Images() []string {
+	switch {
+	case s.Container != nil:
+		return []string{s.Container.Image}
+	case s.Pod != nil:
+		return append(s.Pod.Images(), s.Pod.Image)
+	}
+	return nil
+}
+
 // Commands lists the commands of the template as it writes them, each as its words: those of its
 // containers, hooks and probes.
 func (p *Pod) Commands() (commands [][]string) {

@@ -161,7 +161,7 @@ func (k *kubectl) allows(ctx context.Context, rights []right) error {
 	if err != nil {
 		// What kubectl says of a create without a cluster is about schemas.
 		if _, err := k.exists(ctx, "any"); err != nil {
-			return fmt.Errorf("%w; `kubectl get pods --namespace %s` must work first", err, k.namespace)
+			return fmt.Errorf("%w (`kubectl get pods --namespace %s` must work first)", err, k.namespace)
 		}
 		return nil
 	}
@@ -196,7 +196,10 @@ type podObject struct {
 		OwnerReferences                      []ownerReference
 		ManagedFields                        []struct{ Time time.Time }
 	}
-	Spec   struct{ NodeName string }
+	Spec struct {
+		NodeName                      string
+		TerminationGracePeriodSeconds int
+	}
 	Status struct {
 		Phase, Reason, Message, PodIP            string
 		Conditions                               []podCondition
@@ -271,6 +274,15 @@ func (o *podObject) ended(name string) (how string, byItself bool) {
 		return "its phase is " + o.Status.Phase, true
 	}
 	return "", false
+}
+
+// grace is how long the pod may take to end. If another than tokgate told it to end, it has the time of its own
+// spec, which nobody can cut short. patience is tokgate's; one in a hurry waits no longer.
+func (o *podObject) grace(patience time.Duration) time.Duration {
+	if patience < Grace || o.condition("DisruptionTarget").Status != "True" && o.Metadata.DeletionTimestamp.IsZero() {
+		return patience
+	}
+	return max(patience, time.Duration(o.Spec.TerminationGracePeriodSeconds)*time.Second)
 }
 
 // waiting says in Kubernetes' words what the pod waits for; "" if its containers run. hopeless means that

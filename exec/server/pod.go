@@ -436,7 +436,8 @@ func (p *pod) end() error {
 	if p.closing {
 		return nil
 	}
-	if o := p.now(); o.Spec.NodeName != "" && (!o.runs(p.container) || closed(p.followed)) {
+	o := p.now()
+	if o.Spec.NodeName != "" && (!o.runs(p.container) || closed(p.followed)) {
 		p.readAgain()
 	}
 	p.closing = true
@@ -445,7 +446,7 @@ func (p *pod) end() error {
 	defer cancel()
 	done, grace := make(chan error, 1), p.patience()
 	go func() { done <- p.kube.remove(ctx, p.name, grace) }()
-	late := within(p.Clock, func() time.Duration { return p.patience() + reaped }, func() bool { return len(done) > 0 })
+	late := within(p.Clock, func() time.Duration { return o.grace(p.patience()) + reaped }, func() bool { return len(done) > 0 })
 	cancel()
 	err := <-done
 	switch {

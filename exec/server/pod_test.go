@@ -51,7 +51,7 @@ case "$1 $2" in
 	esac ;;
 "config "*) cat $S/cluster 2>/dev/null ;;
 "get --output") case "$*" in
-	*" events "*) cat $S/events ;;
+	*" events "*) [ ! -f $S/no-events ] || { cat $S/no-events >&2; exit 1; }; cat $S/events ;;
 	*selector*) cat $S/list ;;
 	*) cat $S/owner 2>/dev/null ;;
 	esac ;;
@@ -145,6 +145,11 @@ func TestPodFails(t *testing.T) {
 	}{
 		{"no node", "serve", map[string]string{"pending": "unschedulable", "running": ""}, nil,
 			[]string{"got no node within", "Unschedulable: 0/2 nodes are available: 2 Insufficient example.com/gpu"}},
+		{"no volume", "serve", map[string]string{"pending": "mount", "running": "", "events": "events-mount"}, nil,
+			[]string{"got no volumes and network on node node0 within 100ms: FailedMount: MountVolume.SetUp failed for volume \"weights\" : configmap \"nosuch\" not found"}},
+		{"no volume, and no right to know why", "serve", map[string]string{"pending": "mount", "running": ""},
+			map[string]string{"no-events": "Error from server (Forbidden): events is forbidden: User \"u\" cannot list resource \"events\" in API group \"\" in the namespace \"gates\""},
+			[]string{"within 100ms: its events say why, but kubectl get: Error from server (Forbidden)", "cannot list resource \"events\""}},
 		{"no image", "serve", map[string]string{"running": "imagepull"}, nil, []string{"does not start: ImagePullBackOff: Back-off pulling image"}},
 		{"out of memory", "die", map[string]string{"next": "oom"}, nil, []string{"container server ended with exit code 137 (OOMKilled)"}},
 		{"deadline", "sleep", map[string]string{"next": "deadline"}, nil, []string{"DeadlineExceeded: Pod was active on the node longer than the specified deadline"}},
@@ -156,14 +161,16 @@ func TestPodFails(t *testing.T) {
 			"no-create": `error: error validating "STDIN": error validating data: failed to download openapi: Get "http://localhost:8080/openapi/v2?timeout=32s": dial tcp 127.0.0.1:8080: connect: connection refused; if you choose to ignore these errors, turn validation off with --validate=false`,
 			"no-get": `E1128 16:56:45.414964   25730 memcache.go:265] "Unhandled Error" err="couldn't get current server API group list: Get \"http://localhost:8080/api?timeout=32s\": dial tcp 127.0.0.1:8080: connect: connection refused"
 The connection to the server localhost:8080 was refused - did you specify the right host or port?`},
-			[]string{"kubectl get: The connection to the server localhost:8080 was refused - did you specify the right host or port?; `kubectl get pods --namespace gates` must work first"}},
+			[]string{"kubectl get: The connection to the server localhost:8080 was refused - did you specify the right host or port? (`kubectl get pods --namespace gates` must work first)"}},
 		{"a quota", "serve", nil, map[string]string{"quota": `Error from server (Forbidden): error when creating "STDIN": pods "x" is forbidden: exceeded quota: gpus`},
 			[]string{"kubectl create: Error from server (Forbidden)", "exceeded quota: gpus"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := newKubectl(t, tt.mode)
+			s := podServer()
 			for name, recorded := range tt.replays {
-				if recorded == "" {
+				if recorded == "" { // it waits in vain
+					s.Ready.Timeout = 100 * time.Millisecond
 					must.Do(t, os.Remove(filepath.Join(d.dir, name)))
 				} else {
 					d.replays(t, name, recorded)
@@ -171,10 +178,6 @@ The connection to the server localhost:8080 was refused - did you specify the ri
 			}
 			for name, text := range tt.files {
 				d.put(t, name, text)
-			}
-			s := podServer()
-			if tt.name == "no node" {
-				s.Ready.Timeout = 100 * time.Millisecond
 			}
 			l := childLauncher(t)
 			_, err := l.Launch(t.Context(), s, func(string) {})
@@ -294,6 +297,7 @@ func TestRecordedPods(t *testing.T) {
 		"pending":       {waiting: "waiting for a node"},
 		"unschedulable": {waiting: "Unschedulable: 0/2 nodes are available: 2 Insufficient example.com/gpu. no new claims to deallocate, preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."},
 		"imagepull":     {node: "node1", waiting: "ImagePullBackOff: Back-off pulling image \"localhost/nosuch:1\": ErrImagePull: failed to pull and unpack image", hopeless: true},
+		"mount":         {node: "node0", waiting: "its volumes, network and containers are made on node node0"},
 		"running":       {node: "node1", waiting: "its volumes, network and containers are made on node node1"},
 		"beaten":        {node: "node1", waiting: "its volumes, network and containers are made on node node1"},
 		"oom":           {node: "node1", ended: "container server ended with exit code 137 (OOMKilled)", byItself: true},
@@ -310,6 +314,9 @@ func TestRecordedPods(t *testing.T) {
 		must.Same(t, name+": hopeless", want.hopeless, hopeless)
 		must.Same(t, name+": runs", name == "running" || name == "beaten", o.runs("server"))
 	}
+	running, evicted := recordedPod(t, "running"), recordedPod(t, "evicted")
+	running.Spec.TerminationGracePeriodSeconds, evicted.Spec.TerminationGracePeriodSeconds = 30, 30
+	must.Same(t, "grace", [3]time.Duration{Grace, 30 * time.Second, time.Second}, [3]time.Duration{running.grace(Grace), evicted.grace(Grace), evicted.grace(time.Second)})
 	// The heartbeat is of 14:00:17, two minutes before the last second in which the run may live.
 	beaten, last := recordedPod(t, "beaten"), time.Date(2026, 11, 28, 14, 2, 17, 0, time.UTC)
 	must.Hold(t, !beaten.silent(last) && beaten.silent(last.Add(time.Second)), "the heartbeat is not read")
@@ -319,6 +326,25 @@ func recordedPod(t *testing.T, name string) (o podObject) {
 	t.Helper()
 	must.Do(t, json.Unmarshal(must.Get(os.ReadFile(filepath.Join("testdata", "kubectl", name+".json")))(t), &o))
 	return o
+}
+
+// What events of a real cluster say: a volume that is missing, and an image whose pull took from 17:18:32 to 17:19:02.
+func TestPodEvents(t *testing.T) {
+	for name, want := range map[string]struct {
+		warning string
+		images  bool
+		pull    time.Duration
+	}{
+		"events-mount": {`FailedMount: MountVolume.SetUp failed for volume "weights" : configmap "nosuch" not found`, false, 0},
+		"events-pull":  {"MissingClusterDNS: pod: ", true, 30 * time.Second},
+	} {
+		var list struct{ Items podEvents }
+		must.Do(t, json.Unmarshal(must.Get(os.ReadFile(filepath.Join("testdata", "kubectl", name+".json")))(t), &list))
+		must.Hold(t, strings.HasPrefix(list.Items.warning(), want.warning), "%s: %q", name, list.Items.warning())
+		must.Same(t, name+": deals with images", want.images, list.Items.images())
+		must.Same(t, name+": pull", want.pull, list.Items.pull("server"))
+		must.Same(t, name+": pull of a sidecar", time.Duration(0), list.Items.pull("proxy"))
+	}
 }
 
 // The end of the log that was not followed is added, and no line comes twice.
@@ -358,7 +384,22 @@ func FuzzPodObject(f *testing.F) {
 		what, _ := o.waiting()
 		must.Hold(t, !o.runs("server") || ended == "", "it runs, and ended: %s", ended)
 		must.Hold(t, o.runs("server") || ended != "" || what != "", "nothing is known of it")
-		_, _ = o.digest("server"), o.silent(time.Now())
+		_, _, _ = o.digest("server"), o.silent(time.Now()), o.made()
+	})
+}
+
+func FuzzPodEvents(f *testing.F) {
+	for _, name := range []string{"events-mount", "events-pull"} {
+		f.Add(must.Get(os.ReadFile(filepath.Join("testdata", "kubectl", name+".json")))(f))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		var list struct{ Items podEvents }
+		if json.Unmarshal(raw, &list) != nil {
+			return
+		}
+		pull := list.Items.pull("server")
+		must.Hold(t, pull >= 0 && (pull == 0 || list.Items.images()), "a pull of %v", pull)
+		_ = list.Items.warning()
 	})
 }
 
