@@ -366,14 +366,15 @@ KUBE := $(CURDIR)/results/kube
 KUBERNETES := k8s.io/component-base/version.gitVersion=v1.34.4 -X k8s.io/component-base/version.gitMajor=1 \
   -X k8s.io/component-base/version.gitMinor=34 -X k8s.io/client-go/pkg/version.gitVersion=v1.34.4
 TIMES ?= 1
+PARALLEL ?= 4
 
 .PHONY: kube
 kube: export CGO_ENABLED := 0
-kube: build ## try pods and workers on a real Kubernetes, TIMES each; builds it first (10 minutes of two cores, 3 GB); root, kubectl, containerd, runc, CNI plugins
+kube: build ## try pods and workers on a real Kubernetes, TIMES each, PARALLEL at once; builds it first (10 minutes of two cores, 3 GB); root, kubectl, containerd, runc, CNI plugins
 	@mkdir -p $(KUBE)
 	$(GO) -C internal/kubetest build -trimpath -ldflags '-s -w -X $(KUBERNETES)' -o $(KUBE)/programs ./programs
 	$(GO) -C internal/kubetest build -trimpath -ldflags '-s -w' -o $(KUBE)/container ./container
-	$(GO) -C internal/kubetest test . -count=1 -timeout 12h -v -run '$(RUN)' -args -programs $(KUBE)/programs -container $(KUBE)/container \
+	$(GO) -C internal/kubetest test . -count=1 -timeout 12h -v -parallel $(PARALLEL) -run '$(RUN)' -args -programs $(KUBE)/programs -container $(KUBE)/container \
 	  -tokgate $(CURDIR)/$(BIN) -folder $(KUBE)/cluster -times $(TIMES) $(if $(HOLD),-hold)
 
 .PHONY: newcomer

@@ -127,14 +127,18 @@ func outside() error {
 	return failed
 }
 
-// makeGroups makes a control group under each controller of the machine.
+// makeGroups makes a control group under each controller of the machine; with version 2, one for all controllers.
 func makeGroups(name string) (made []string, err error) {
+	const unified = "/sys/fs/cgroup/cgroup.procs"
 	controllers, err := filepath.Glob("/sys/fs/cgroup/*/cgroup.procs")
+	if _, err := os.Stat(unified); err == nil {
+		controllers = []string{unified}
+	}
 	for _, c := range controllers {
 		parent := filepath.Dir(c)
 		for _, dir := range []string{name, name + "/node0", name + "/node1"} {
 			dir = parent + "/" + dir
-			if err := os.Mkdir(dir, 0o755); err != nil {
+			if err := errors.Join(os.Mkdir(dir, 0o755), passOn(filepath.Dir(dir))); err != nil {
 				return made, err
 			}
 			for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
@@ -148,6 +152,16 @@ func makeGroups(name string) (made []string, err error) {
 		made = append(made, parent+"/"+name)
 	}
 	return made, err
+}
+
+// passOn lets the groups below one use its controllers, which only version 2 has to be told.
+func passOn(group string) error {
+	raw, err := os.ReadFile(group + "/cgroup.controllers")
+	if err != nil {
+		return nil
+	}
+	all := "+" + strings.Join(strings.Fields(string(raw)), " +")
+	return os.WriteFile(group+"/cgroup.subtree_control", []byte(all), 0o644)
 }
 
 // removeGroup removes a control group and those below it, once their processes have ended.
@@ -193,6 +207,7 @@ var up *cluster
 type cluster struct {
 	dir             string
 	tokgate, slower string // images of tokgate; they differ in /faults.json
+	gate            string // image of tokgate and kubectl
 }
 
 // start starts everything, and returns once both nodes are ready.
@@ -350,7 +365,11 @@ func (c *cluster) images() error {
 		return err
 	}
 	c.tokgate = fmt.Sprintf("localhost/tokgate:%.6x", sha256.Sum256(raw))
-	c.slower = strings.Replace(c.tokgate, "tokgate", "slower", 1)
+	c.slower, c.gate = strings.Replace(c.tokgate, "tokgate", "slower", 1), strings.Replace(c.tokgate, "tokgate", "gate", 1)
+	kubectl, err := exec.LookPath("kubectl")
+	if err != nil {
+		return err
+	}
 	faults := map[string]string{"quick": `[{"fault": "late", "delay_ms": 500}]`, "slow": `[{"fault": "late", "delay_ms": 3000}]`}
 	for dir, text := range faults {
 		dir = c.dir + "/" + dir
@@ -364,6 +383,7 @@ func (c *cluster) images() error {
 		{name: "localhost/fail:1", file: *helper, args: []string{"fail"}},
 		{name: "localhost/hang:1", file: *helper, args: []string{"hang"}},
 		{name: c.tokgate, file: *tool, more: []string{c.dir + "/quick/faults.json"}},
+		{name: c.gate, file: *tool, more: []string{kubectl}},
 		{name: c.slower, file: *tool, more: []string{c.dir + "/slow/faults.json"}},
 	} {
 		if err := c.load(m); err != nil {

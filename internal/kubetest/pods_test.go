@@ -8,12 +8,16 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
 
-// rights is what tokgate needs in a namespace when it is outside the cluster; see docs/kubernetes/gate.yaml.
+// rights is what tokgate needs in a namespace when it is outside the cluster; see docs/kubernetes/gate.yaml. With
+// more it can also say why a pod waits on its node, and how long a pull took.
 var rights = []string{"create pods", "delete pods", "get pods", "list pods", "patch pods", "watch pods", "get pods/log", "create pods/portforward"}
+
+const more = "list events"
 
 // user makes a service account with rights, and its kubeconfig in a folder.
 func user(t *testing.T, namespace, dir string, rights []string) {
@@ -40,11 +44,11 @@ func user(t *testing.T, namespace, dir string, rights []string) {
 	}
 }
 
-// folder makes a folder with a plan and the kubeconfig of a user with all rights.
+// folder makes a folder with a plan and the kubeconfig of a user with all rights, and more.
 func folder(t *testing.T, namespace, plan string) string {
 	t.Helper()
 	dir := t.TempDir()
-	user(t, namespace, dir, rights)
+	user(t, namespace, dir, append(slices.Clone(rights), more))
 	write(t, dir, plan)
 	return dir
 }
@@ -62,16 +66,9 @@ func left(t *testing.T, namespace string) []string {
 	return strings.Fields(must(t, "get", "pods", "-n", namespace, "-l", "tokgate.dev/run", "-o", "jsonpath={.items[*].metadata.name}"))
 }
 
-// nothingLeft looks for pods after a run. One that ignores its end lives until the cluster's patience is over, which
-// the run says.
+// nothingLeft looks for pods after a run.
 func nothingLeft(t *testing.T, namespace string, after *command) {
 	t.Helper()
-	for range 40 {
-		if !strings.Contains(after.String(), "is still being deleted") || len(left(t, namespace)) == 0 {
-			break
-		}
-		time.Sleep(time.Second)
-	}
 	if pods := left(t, namespace); len(pods) != 0 {
 		t.Errorf("left: %q\n%s", pods, after)
 	}
@@ -162,37 +159,54 @@ func TestPodsCompare(t *testing.T) {
 	}
 }
 
+// tries plays something -times, side by side, each in a namespace of its own.
+func tries(t *testing.T, name string, try func(t *testing.T, namespace string)) {
+	t.Helper()
+	for range *times {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			try(t, space(t, name))
+		})
+	}
+}
+
+// template writes a template whose only container has the name of the server's; spec goes on below it.
+func template(t *testing.T, dir, spec string) {
+	t.Helper()
+	raw := fmt.Sprintf("apiVersion: v1\nkind: Pod\nspec:\n  containers:\n    - name: server\n      image: any\n%s\n", spec)
+	if err := os.WriteFile(dir+"/pod.yaml", []byte(raw), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// unmounted is a template whose volume never comes.
+const unmounted = `      volumeMounts: [{name: weights, mountPath: /weights}]
+  volumes: [{name: weights, configMap: {name: nosuch}}]`
+
 // What Kubernetes says about a pod that cannot serve is what tokgate says; it exits with 4.
 func TestPodsFail(t *testing.T) {
-	ns := space(t, "fail")
 	of := func(image, more string) string {
 		return fmt.Sprintf(`pod {
     image          = %q
     entrypoint     = "/container"
     command        = [%s]
     container_port = 8000
-    namespace      = %q
     %s
-  }`, image, `"`+image[len("localhost/"):strings.Index(image, ":")]+`"`, ns, more)
-	}
-	template := func(dir, spec string) {
-		raw := fmt.Sprintf("apiVersion: v1\nkind: Pod\nspec:\n  containers:\n    - name: server\n      image: any\n%s\n", spec)
-		if err := os.WriteFile(dir+"/pod.yaml", []byte(raw), 0o644); err != nil {
-			t.Fatal(err)
-		}
+  }`, image, `"`+image[len("localhost/"):strings.Index(image, ":")]+`"`, more)
 	}
 	for _, x := range []struct {
 		name, pod string
 		template  string
-		harm      func(t *testing.T, pod string) // once it runs
+		harm      func(t *testing.T, namespace, pod string) // once it runs
 		words     []string
 	}{
 		{"pull", of("localhost/nosuch:1", ""), "", nil, []string{"localhost/nosuch:1"}},
 		{"unschedulable", of("localhost/hang:1", `gpus = 3
     gpu_resource = "example.com/gpu"`), "", nil, []string{"0/2 nodes are available", "Insufficient example.com/gpu"}},
+		{"mount", of("localhost/hang:1", `template = "pod.yaml"`), unmounted, nil, []string{"got no volumes and network on node", `FailedMount: MountVolume.SetUp failed for volume "weights"`}},
 		{"oom", of("localhost/eat:1", `template = "pod.yaml"`), "      resources: {limits: {memory: 64Mi}}", nil, []string{"OOMKilled", "loading the weights"}},
 		{"deadline", of("localhost/hang:1", `template = "pod.yaml"`), "  activeDeadlineSeconds: 6", nil, []string{"DeadlineExceeded"}},
-		{"eviction", of("localhost/hang:1", ""), "", func(t *testing.T, pod string) {
+		{"eviction", of("localhost/hang:1", ""), "", func(t *testing.T, ns, pod string) {
 			if _, err := up.kubectlWith(fmt.Sprintf(`{"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": %q}}`, pod),
 				"create", "--raw", "/api/v1/namespaces/"+ns+"/pods/"+pod+"/eviction", "-f", "-"); err != nil {
 				t.Error(err)
@@ -200,21 +214,45 @@ func TestPodsFail(t *testing.T) {
 		}, []string{"EvictionByEvictionAPI"}},
 		{"ended", of("localhost/fail:1", ""), "", nil, []string{"exit code 3", "no such model"}},
 	} {
-		t.Run(x.name, func(t *testing.T) {
-			for range *times {
-				dir := folder(t, ns, fmt.Sprintf(single, x.pod, "100"))
-				if x.template != "" {
-					template(dir, x.template)
-				}
-				run := begin(t, dir, "run", "plan.hcl", "--out=results")
-				if x.harm != nil {
-					x.harm(t, running(t, ns))
-				}
-				run.ends(t, 4, x.words...)
-				nothingLeft(t, ns, run)
+		tries(t, x.name, func(t *testing.T, ns string) {
+			dir := folder(t, ns, strings.Replace(fmt.Sprintf(single, x.pod, "100"), "pod {", fmt.Sprintf("pod {\n    namespace = %q", ns), 1))
+			if x.template != "" {
+				template(t, dir, x.template)
 			}
+			run := begin(t, dir, "run", "plan.hcl", "--out=results")
+			if x.harm != nil {
+				x.harm(t, ns, running(t, ns))
+			}
+			run.ends(t, 4, x.words...)
+			nothingLeft(t, ns, run)
 		})
 	}
+}
+
+// A pull may take longer than the server to be ready; it is timed, and no part of the start.
+func TestPodsPull(t *testing.T) {
+	ns := space(t, "pull")
+	const slow = 30 * time.Second
+	name := fmt.Sprintf("late:%08x", rand.Uint32())
+	unknown := t.TempDir() + "/unknown" // or the nodes would know the files from another image
+	if err := os.WriteFile(unknown, []byte(name), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	m := image{name: "localhost/" + name, file: *tool, more: []string{up.dir + "/quick/faults.json", unknown}}
+	registry(t, m, slow)
+	dir := folder(t, ns, strings.Replace(fmt.Sprintf(brief+single, simulated(ns, m.name), "12"), `timeout = "60s"`, `timeout = "15s"`, 1))
+	run := begin(t, dir, "run", "plan.hcl", "--out=results")
+	serves(t, run)
+	raw, err := os.ReadFile(dir + "/results/results.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(raw), `"pull_ns":`)
+	var pull time.Duration
+	if _, err := fmt.Sscan(strings.TrimLeft(after, " "), &pull); err != nil || pull < slow-time.Second {
+		t.Errorf("a pull of %v took %v (%v)", slow, pull, err)
+	}
+	t.Logf("a pull of %v took %v", slow, pull)
 }
 
 // running waits until a pod of tokgate runs, and returns its name.
@@ -240,11 +278,11 @@ func TestPodsRights(t *testing.T) {
 	for i, without := range append([]string{""}, rights...) {
 		t.Run("without "+without, func(t *testing.T) {
 			dir := folder(t, ns, fmt.Sprintf(single, simulated(ns, up.tokgate), "60"))
-			code, words := 0, []string(nil)
+			code, words, given := 0, []string(nil), rights
 			if without != "" {
-				user(t, ns, dir, slices.Concat(rights[:i-1], rights[i:]))
-				code, words = 4, []string{without}
+				code, words, given = 4, []string{without}, slices.Concat(rights[:i-1], rights[i:])
 			}
+			user(t, ns, dir, given)
 			run := begin(t, dir, "run", "plan.hcl", "--out=results")
 			run.ends(t, code, words...)
 			nothingLeft(t, ns, run)
@@ -254,26 +292,30 @@ func TestPodsRights(t *testing.T) {
 
 // What a killed run left is gone after the next run.
 func TestPodsAfterKills(t *testing.T) {
-	ns := space(t, "kills")
-	dir := folder(t, ns, fmt.Sprintf(brief+single, simulated(ns, up.tokgate), "12"))
+	plan := func(ns string) string { return fmt.Sprintf(brief+single, simulated(ns, up.tokgate), "12") }
+	ns := space(t, "whole")
 	began := time.Now()
-	serves(t, begin(t, dir, "run", "plan.hcl", "--out=first"))
-	whole, found := time.Since(began), 0
-	for i := range *times {
-		run := begin(t, dir, "run", "plan.hcl", fmt.Sprintf("--out=killed%d", i))
-		time.Sleep(rand.N(whole))
-		if i%2 == 0 {
-			_ = run.Process.Kill() // the process that supervises the run
-		} else { // and all others, as when the machine fails
-			_ = exec.Command("pkill", "-KILL", "-s", fmt.Sprint(run.Process.Pid)).Run()
-		}
-		run.code(t)
-		found += len(left(t, ns))
-		next := begin(t, dir, "run", "plan.hcl", fmt.Sprintf("--out=next%d", i))
-		serves(t, next)
-		nothingLeft(t, ns, next)
-	}
-	t.Logf("%d kills left %d pods, each of which the next run removed", *times, found)
+	serves(t, begin(t, folder(t, ns, plan(ns)), "run", "plan.hcl", "--out=first"))
+	whole := time.Since(began)
+	var kills, found atomic.Int32
+	t.Run("kills", func(t *testing.T) {
+		tries(t, "kill", func(t *testing.T, ns string) {
+			dir := folder(t, ns, plan(ns))
+			run := begin(t, dir, "run", "plan.hcl", "--out=killed")
+			time.Sleep(rand.N(whole))
+			if kills.Add(1)%2 == 0 {
+				_ = run.Process.Kill() // the process that supervises the run
+			} else { // and all others, as when the machine fails
+				_ = exec.Command("pkill", "-KILL", "-s", fmt.Sprint(run.Process.Pid)).Run()
+			}
+			run.code(t)
+			found.Add(int32(len(left(t, ns))))
+			next := begin(t, dir, "run", "plan.hcl", "--out=next")
+			serves(t, next)
+			nothingLeft(t, ns, next)
+		})
+	})
+	t.Logf("%d kills left %d pods, each of which the next run removed", kills.Load(), found.Load())
 }
 
 // serves waits for the end of a run whose server must have served to the end; a busy machine may have kept it from a verdict.
@@ -286,16 +328,120 @@ func serves(t *testing.T, run *command) {
 
 // Two runs at once in one namespace, of users on two machines, never touch each other's pods.
 func TestPodsApart(t *testing.T) {
-	ns := space(t, "apart")
-	plan := fmt.Sprintf(brief+single, simulated(ns, up.tokgate), "12")
-	a, b := folder(t, ns, plan), folder(t, ns, plan)
-	for i := range *times {
-		out := fmt.Sprintf("--out=results%d", i)
-		first := begin(t, a, "run", "plan.hcl", out)
+	tries(t, "apart", func(t *testing.T, ns string) {
+		plan := fmt.Sprintf(brief+single, simulated(ns, up.tokgate), "12")
+		first := begin(t, folder(t, ns, plan), "run", "plan.hcl", "--out=results")
 		time.Sleep(rand.N(5 * time.Second))
-		second := begin(t, b, "run", "plan.hcl", out)
+		second := begin(t, folder(t, ns, plan), "run", "plan.hcl", "--out=results")
 		serves(t, first)
 		serves(t, second)
 		nothingLeft(t, ns, second)
+	})
+}
+
+// Side by side, the two servers are on two nodes, and swap them every round.
+func TestPodsSideBySide(t *testing.T) {
+	ns := ""
+	run := measured(t, func() *command {
+		ns = space(t, "beside")
+		plan := fmt.Sprintf(pair, simulated(ns, up.tokgate), simulated(ns, up.tokgate))
+		plan = strings.Replace(plan, "rounds    = 6", "rounds    = 6\n  side_by_side = true", 1)
+		return begin(t, folder(t, ns, plan), "run", "plan.hcl", "--out=results")
+	})
+	run.ends(t, 0)
+	nothingLeft(t, ns, run)
+	nodes := map[string][]string{} // of the starts of each side, in their order
+	said := must(t, "get", "events", "-n", ns, "--field-selector=reason=Scheduled", "--sort-by=.metadata.creationTimestamp", "-o", `jsonpath={range .items[*]}{.message}{"\n"}{end}`)
+	for line := range strings.Lines(said) {
+		for _, side := range []string{"old", "new"} {
+			if strings.Contains(line, "-"+side+"-") {
+				nodes[side] = append(nodes[side], line[strings.LastIndex(line, " ")+1:len(line)-1])
+			}
+		}
 	}
+	for i, node := range nodes["old"] {
+		if i >= len(nodes["new"]) || nodes["new"][i] == node || i > 0 && nodes["old"][i-1] == node {
+			t.Fatalf("old was on %q, new on %q", nodes["old"], nodes["new"])
+		}
+	}
+	if len(nodes["old"]) < 2 {
+		t.Errorf("old was on %q", nodes["old"])
+	}
+	t.Logf("old was on %q, new on %q", nodes["old"], nodes["new"])
+}
+
+// gateYAML is the Job in the docs, with an image that is there, and a volume for its claim.
+func gateYAML(t *testing.T, namespace string) (manifest, results string) {
+	t.Helper()
+	raw, err := os.ReadFile("../../docs/kubernetes/gate.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	results = fmt.Sprintf("%s/results-%s", up.dir, namespace)
+	if err := os.MkdirAll(results, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	apply(t, namespace, fmt.Sprintf(`{"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": %[1]q}, "spec": {"capacity": {"storage": "10Gi"},
+		"accessModes": ["ReadWriteOnce"], "hostPath": {"path": %[2]q}, "claimRef": {"namespace": %[1]q, "name": "tokgate-results"}}}`, namespace, results))
+	t.Cleanup(func() { must(t, "delete", "persistentvolume", namespace, "--wait=false") })
+	return strings.NewReplacer("namespace: gates", "namespace: "+namespace, "registry.example/tokgate", up.gate).Replace(string(raw)), results
+}
+
+// job starts the Job in the docs with a plan, and returns where its results stay.
+func job(t *testing.T, namespace, ttft, requests string) (results string) {
+	t.Helper()
+	manifest, results := gateYAML(t, namespace)
+	plan := fmt.Sprintf(brief+single, simulated(namespace, up.tokgate), requests)
+	plan = strings.NewReplacer("p95 < 2s", "p95 < "+ttft, fmt.Sprintf("namespace      = %q", namespace), "").Replace(plan)
+	must(t, "create", "-n", namespace, "configmap", "tokgate-plan", "--from-literal=gate.hcl="+plan)
+	apply(t, namespace, manifest)
+	return results
+}
+
+// tokgate in the cluster reaches the pods by their addresses, and its results outlive its own pod.
+func TestPodsFromInside(t *testing.T) {
+	for _, x := range []struct{ name, ttft, code string }{{"green", "2s", "0"}, {"red", "100ms", "1"}} {
+		t.Run(x.name, func(t *testing.T) {
+			code := "4"
+			for again := 0; code == "4" && again < 10; again++ { // a busy machine
+				ns := space(t, "inside-"+x.name)
+				results := job(t, ns, x.ttft, "12")
+				must(t, "wait", "-n", ns, "--for=jsonpath={.status.conditions[*].type}", "--timeout=10m", "job/tokgate")
+				said := must(t, "logs", "-n", ns, "job/tokgate")
+				code = must(t, "get", "pods", "-n", ns, "-l", "job-name=tokgate", "-o", "jsonpath={.items[*].status.containerStatuses[0].state.terminated.exitCode}")
+				t.Logf("exit %s", code)
+				if pods := left(t, ns); len(pods) != 0 {
+					t.Errorf("left: %q", pods)
+				}
+				must(t, "delete", "-n", ns, "job/tokgate", "--cascade=foreground", "--wait")
+				kept, _ := filepath.Glob(results + "/*/results.json")
+				if len(kept) != 1 {
+					t.Fatalf("%d results are kept:\n%s", len(kept), said)
+				}
+				if raw, err := os.ReadFile(kept[0]); err != nil || strings.Contains(string(raw), "port-forward") || !strings.Contains(string(raw), `"node"`) {
+					t.Errorf("%v\n%s", err, raw)
+				}
+			}
+			if code != x.code {
+				t.Errorf("exit %s, not %s", code, x.code)
+			}
+		})
+	}
+}
+
+// If tokgate's own pod is gone at once, Kubernetes removes those of its servers.
+func TestPodsOfALostJob(t *testing.T) {
+	tries(t, "lost", func(t *testing.T, ns string) {
+		job(t, ns, "2s", "2000")
+		running(t, ns)
+		must(t, "delete", "pods", "-n", ns, "-l", "job-name=tokgate", "--grace-period=0", "--force")
+		if err := await(2*time.Minute, func() error {
+			if pods := left(t, ns); len(pods) > 0 {
+				return fmt.Errorf("left: %q", pods)
+			}
+			return nil
+		}); err != nil {
+			t.Error(err)
+		}
+	})
 }
