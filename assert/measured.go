@@ -63,7 +63,7 @@ func (j *judge) measured(server *plan.Server, w *plan.Workload, load *plan.Load,
 	}
 	at := func(v Verdict, name string) Verdict {
 		v.Server, v.Workload, v.Level = key.server, key.workload, key.level
-		v.Name = name + " at " + level.Name
+		v.Name = verdict.NameAt(name, level.Name)
 		return v
 	}
 	return func() {

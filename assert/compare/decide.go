@@ -171,7 +171,7 @@ func (x *comparison) verdictOn(row *Change, claim *plan.Claim, ch *plan.Change, 
 	level := ""
 	if !row.OfCapacity && !row.OfAnswers {
 		level = row.Level
-		name += " at " + level
+		name = verdict.NameAt(name, level)
 	}
 	return verdict.Verdict{Kind: verdict.KindCompare, Server: x.out.Candidate,
 		Compares: verdict.Compares{Comparison: x.Block.Name, Metric: ch.Metric.Name}, Workload: row.Workload, Level: level, Name: name,

@@ -180,6 +180,12 @@ type Lack struct {
 	More int `json:"more,omitempty"`
 }
 
+// NameAt names a check at a level.
+func NameAt(check, level string) string { return check + " at " + level }
+
+// Check is the name of the check without its level.
+func (v *Verdict) Check() string { return strings.TrimSuffix(v.Name, NameAt("", v.Level)) }
+
 // Accepted says which accept block sets the bound of a verdict, and whether it is needed.
 type Accepted struct {
 	Name string  `json:"name"`

@@ -255,7 +255,7 @@ func source(r Run) Section {
 			x := &r.Verdicts[j]
 			if x.File == src.File && x.Line > 0 && x.Line <= len(v.Lines) {
 				at := &v.Lines[x.Line-1]
-				at.Checks = gathered(at.Checks, check(r, x), r.level(x.Workload, x.Level))
+				at.Checks = gathered(at.Checks, check(r, x), checkLabel(x), Line(r.level(x.Workload, x.Level)))
 			}
 		}
 		s.Blocks = append(s.Blocks, fold(fmt.Sprintf("%s, %s", v.File, plural(len(lines), "line")), Block{Source: &v}))
@@ -265,14 +265,13 @@ func source(r Run) Section {
 
 // gathered adds a check to the checks of one line of the plan. A check that passed at several
 // levels gets one entry for all of them, and so does a check that was skipped at several levels.
-func gathered(list []Check, c Check, level string) []Check {
-	level = Line(level)
+func gathered(list []Check, c Check, label, level string) []Check {
 	if c.Class != "pass" && c.Class != "none" {
 		return append(list, c)
 	}
 	c.Message, c.Notes = "", nil
 	if level != "" {
-		c.Title, c.Message = strings.TrimSuffix(c.Title, " at "+level), "at "+level
+		c.Title, c.Message = label, "at "+level
 	}
 	for i := range list {
 		if list[i].Class == c.Class && list[i].Where == c.Where && list[i].Title == c.Title && list[i].Message != "" && c.Message != "" {

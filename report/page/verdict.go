@@ -134,10 +134,7 @@ func passed(r Run) *Table {
 		if v.Threshold != nil && v.Value.OK {
 			value = v.Value.Format(v.Threshold.Unit()) + ", must be " + Line(v.Threshold.Text)
 		}
-		name, level := v.Name, r.level(v.Workload, v.Level)
-		if v.Level != "" {
-			name = strings.TrimSuffix(name, " at "+v.Level)
-		}
+		name, level := v.Check(), r.level(v.Workload, v.Level)
 		key := [4]string{name, r.title(cmp.Or(v.Workload, v.Server)) + r.serverSuffix(v.Server), value,
 			cmp.Or(v.Spare(), "–")}
 		if at, ok := rows[key]; ok && level != "" {
@@ -279,17 +276,24 @@ func inShort(v *report.Verdict) []string {
 // checkName returns a readable name of a verdict. For a threshold it is the name of the metric, its
 // statistic and the level.
 func checkName(r Run, v *report.Verdict) string {
-	if v.Threshold == nil {
-		return Line(v.Name)
-	}
-	name := v.Threshold.Title()
 	switch {
-	case v.Threshold.AtCapacity:
-		name += " at capacity"
-	case v.Level != "":
-		name += " at " + r.level(v.Workload, v.Level)
+	case v.Threshold == nil:
+		return Line(v.Name)
+	case v.Threshold.AtCapacity || v.Level == "":
+		return checkLabel(v)
 	}
-	return Line(name)
+	return checkLabel(v) + " at " + Line(r.level(v.Workload, v.Level))
+}
+
+// checkLabel names a check without its level.
+func checkLabel(v *report.Verdict) string {
+	switch {
+	case v.Threshold == nil:
+		return Line(v.Check())
+	case v.Threshold.AtCapacity:
+		return Line(v.Threshold.Title() + " at capacity")
+	}
+	return Line(v.Threshold.Title())
 }
 
 // mostColumns is the largest number of levels in a table. Nobody reads a wider table, and the
