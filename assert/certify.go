@@ -49,17 +49,15 @@ func Certify(p *plan.Plan) []Finding {
 	}
 	var out []Finding
 	for _, w := range p.Workloads {
-		for _, load := range w.Loads {
-			for _, level := range load.Levels {
-				for _, r := range requirements(w, boundAt(level.Name), load.Kind, level, verdict.SeverityError) {
-					f := certify(r.Threshold, level, load.Kind, w.Policy, p.Looks(w, load, level))
-					f.Workload, f.Level, f.Implied = w.Address(), level.Name, r.impliedBy != nil
-					f.Severity, f.Threshold = r.severity, r.Threshold
-					if load.Open != nil && level.Stage == nil && level.Speedup == 0 && !f.Impossible {
-						f.atRate(w, level, load.Open)
-					}
-					out = append(out, f)
+		for load, level := range w.Levels() {
+			for _, r := range requirements(w, boundAt(level.Name), load.Kind, level, verdict.SeverityError) {
+				f := certify(r.Threshold, level, load.Kind, w.Policy, p.Looks(w, load, level))
+				f.Workload, f.Level, f.Implied = w.Address(), level.Name, r.impliedBy != nil
+				f.Severity, f.Threshold = r.severity, r.Threshold
+				if load.Open != nil && level.Stage == nil && level.Speedup == 0 && !f.Impossible {
+					f.atRate(w, level, load.Open)
 				}
+				out = append(out, f)
 			}
 		}
 		if searchOf(w) == nil {

@@ -65,10 +65,8 @@ func (j *judge) cases(each metric.Each) {
 			if !slices.Contains(w.Servers, s) || j.promised.Idle(s, w) {
 				continue
 			}
-			for _, load := range w.Loads {
-				for _, level := range load.Levels {
-					all = append(all, func() func() { return j.measured(s, w, load, level) })
-				}
+			for load, level := range w.Levels() {
+				all = append(all, func() func() { return j.measured(s, w, load, level) })
 			}
 			if j.promised.Searches(s, w) {
 				all = append(all, func() func() { return j.searched(s, w) })
@@ -89,12 +87,10 @@ func (j *judge) server(s *plan.Server) {
 		if !slices.Contains(w.Servers, s) || j.promised.Idle(s, w) {
 			continue
 		}
-		for _, load := range w.Loads {
-			for _, level := range load.Levels {
-				used = true
-				l := j.levels[levelKey{s.Address(), w.Address(), level.Name}]
-				left = left && l != nil && l.Skipped == metric.SkippedOnly
-			}
+		for _, level := range w.Levels() {
+			used = true
+			l := j.levels[levelKey{s.Address(), w.Address(), level.Name}]
+			left = left && l != nil && l.Skipped == metric.SkippedOnly
 		}
 		if j.promised.Searches(s, w) {
 			used = true

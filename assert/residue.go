@@ -26,11 +26,9 @@ func (j *judge) residues() {
 			if !slices.Contains(w.Servers, s) {
 				continue
 			}
-			for _, load := range w.Loads {
-				for _, level := range load.Levels {
-					if of := j.promised.Residual(s, w, level); of != nil {
-						j.add(j.residue(s, w, level.Name, of), plan.Stop)
-					}
+			for _, level := range w.Levels() {
+				if of := j.promised.Residual(s, w, level); of != nil {
+					j.add(j.residue(s, w, level.Name, of), plan.Stop)
 				}
 			}
 		}

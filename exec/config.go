@@ -78,10 +78,8 @@ func Cases(p *plan.Plan) []Case {
 				if on != s || p.Idle(s, w) || w.Of != nil { // the case of a mix includes its parts
 					continue
 				}
-				for _, l := range w.Loads {
-					for _, level := range l.Levels {
-						cases = append(cases, Case{Server: s, Workload: w, Load: l, Level: level})
-					}
+				for l, level := range w.Levels() {
+					cases = append(cases, Case{Server: s, Workload: w, Load: l, Level: level})
 				}
 			}
 		}

@@ -35,10 +35,8 @@ func Samples(p *plan.Plan, c *plan.Compare) int {
 	}
 	for _, w := range c.Workloads(p) {
 		most := 0
-		for _, load := range w.Loads {
-			for _, level := range load.Levels {
-				most = max(most, cmp.Or(level.Requests, sampledAnswers))
-			}
+		for _, level := range w.Levels() {
+			most = max(most, cmp.Or(level.Requests, sampledAnswers))
 		}
 		if sampled(w) {
 			n += min(most, sampledAnswers)

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"iter"
 	"math"
 	"slices"
 	"strconv"
@@ -10,6 +11,29 @@ import (
 
 	"github.com/tokgate/tokgate/metric"
 )
+
+// Levels lists the levels of the load blocks, each with its block.
+func (w *Workload) Levels() iter.Seq2[*Load, Level] {
+	return func(yield func(*Load, Level) bool) {
+		for _, load := range w.Loads {
+			for _, level := range load.Levels {
+				if !yield(load, level) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Fixed returns the level of the given name in the load blocks; nil if there is none.
+func (w *Workload) Fixed(name string) *Level {
+	for _, load := range w.Loads {
+		if i := slices.IndexFunc(load.Levels, func(l Level) bool { return l.Name == name }); i >= 0 {
+			return &load.Levels[i]
+		}
+	}
+	return nil
+}
 
 // Max returns the largest number of output tokens that a request may ask for.
 func (o Output) Max() int {
@@ -286,18 +310,16 @@ func (p *Plan) Hanging() time.Duration {
 		if w.Of != nil {
 			continue // counted with its mix
 		}
-		for _, l := range w.Loads {
-			for _, level := range l.Levels {
-				requests := Hopeless(level.N)
-				if level.Duration == 0 {
-					requests = min(requests, level.Requests)
-				}
-				waves := 1 // waves without a token after which a level at a rate is given up
-				if !l.Kind.Windowed() {
-					waves = (requests + level.N - 1) / level.N
-				}
-				sum += time.Duration(waves*len(w.Servers)) * l.Timeout
+		for l, level := range w.Levels() {
+			requests := Hopeless(level.N)
+			if level.Duration == 0 {
+				requests = min(requests, level.Requests)
 			}
+			waves := 1 // waves without a token after which a level at a rate is given up
+			if !l.Kind.Windowed() {
+				waves = (requests + level.N - 1) / level.N
+			}
+			sum += time.Duration(waves*len(w.Servers)) * l.Timeout
 		}
 	}
 	return sum
@@ -331,13 +353,11 @@ func (w *Workload) Rows() int {
 		return mostRows
 	}
 	sum := 0
-	for _, l := range w.Loads {
-		for _, level := range l.Levels {
-			if level.Duration > 0 {
-				return mostRows
-			}
-			sum += level.Requests + 4*level.N*max(level.Rounds, 1)
+	for _, level := range w.Levels() {
+		if level.Duration > 0 {
+			return mostRows
 		}
+		sum += level.Requests + 4*level.N*max(level.Rounds, 1)
 	}
 	return min(max(2*sum, 64), mostRows)
 }

@@ -3,7 +3,6 @@
 package plan
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -475,16 +474,6 @@ func (p Policy) Alpha() float64 {
 		return 1 - p.Confidence
 	}
 	return 0.05
-}
-
-// Fixed returns the level of the given name in the load blocks; nil if there is none.
-func (w *Workload) Fixed(name string) *Level {
-	for _, load := range w.Loads {
-		if i := slices.IndexFunc(load.Levels, func(l Level) bool { return l.Name == name }); i >= 0 {
-			return &load.Levels[i]
-		}
-	}
-	return nil
 }
 
 // Whole returns the workload itself, followed by the workloads of its mix.

@@ -31,11 +31,9 @@ func (p *Plan) Residual(s *Server, w *Workload, level Level) *Residue {
 // Residuals returns the distinct residues that the plan asks of a workload.
 func (p *Plan) Residuals(w *Workload) (out []*Residue) {
 	for _, s := range w.Servers {
-		for _, l := range w.Loads {
-			for _, level := range l.Levels {
-				if of := p.Residual(s, w, level); of != nil && !slices.ContainsFunc(out, func(o *Residue) bool { return *o == *of }) {
-					out = append(out, of)
-				}
+		for _, level := range w.Levels() {
+			if of := p.Residual(s, w, level); of != nil && !slices.ContainsFunc(out, func(o *Residue) bool { return *o == *of }) {
+				out = append(out, of)
 			}
 		}
 	}

@@ -55,10 +55,8 @@ func UnknownResult(p *Plan) cty.Value {
 				continue
 			}
 			levels := map[string]cty.Value{}
-			for _, l := range w.Loads {
-				for _, lv := range l.Levels {
-					levels[lv.Name] = level
-				}
+			for _, lv := range w.Levels() {
+				levels[lv.Name] = level
 			}
 			workloads.put(w.Name, w.Key, cty.ObjectVal(map[string]cty.Value{"level": cty.ObjectVal(levels)}))
 		}

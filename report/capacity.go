@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report/text"
 )
@@ -61,7 +62,7 @@ func (d *Document) Facts(c *metric.Capacity) []string {
 			list = append(list, "the capacity "+c.Amount(c.Pass)+" was not confirmed on fresh requests")
 		}
 	}
-	end := fmt.Sprintf("%s in %s", plural(len(c.Probes), "probe"), text.Clock(c.Spent.Seconds()))
+	end := fmt.Sprintf("%s in %s", verdict.Count(len(c.Probes), "probes"), text.Clock(c.Spent.Seconds()))
 	if c.Reason != "" {
 		end += "; ended: " + c.Reason
 	}

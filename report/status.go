@@ -82,11 +82,11 @@ func (t Tally) parts() []string {
 	var parts []string
 	switch {
 	case t.Failed > 0:
-		parts = append(parts, fmt.Sprintf("%d of %s failed", t.Failed, plural(t.Required, "requirement")))
+		parts = append(parts, fmt.Sprintf("%d of %s failed", t.Failed, verdict.Count(t.Required, "requirements")))
 	case t.Required > 0 && t.Met == t.Required:
-		parts = append(parts, plural(t.Required, "requirement")+" met")
+		parts = append(parts, verdict.Count(t.Required, "requirements")+" met")
 	case t.Required > 0:
-		parts = append(parts, fmt.Sprintf("%d of %s met", t.Met, plural(t.Required, "requirement")))
+		parts = append(parts, fmt.Sprintf("%d of %s met", t.Met, verdict.Count(t.Required, "requirements")))
 	case t.Skipped > 0:
 		parts = append(parts, "no requirement was judged")
 	default:
@@ -102,7 +102,7 @@ func (t Tally) parts() []string {
 		parts = append(parts, fmt.Sprintf("%d skipped", t.Skipped))
 	}
 	if t.Warnings > 0 {
-		parts = append(parts, plural(t.Warnings, "warning"))
+		parts = append(parts, verdict.Count(t.Warnings, "warnings"))
 	}
 	return parts
 }
@@ -162,13 +162,6 @@ func (d *Document) Uncompared() string {
 		return "nothing was compared: " + strings.Join(why, "; ")
 	}
 	return strings.Join(names, ", ") + " compared nothing: " + strings.Join(why, "; ")
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // News sums up the run in one word: "red", "changed" or "same".

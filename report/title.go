@@ -20,14 +20,12 @@ func (b *builder) levelWords(l *metric.Level) (title, description string) {
 	if w == nil || l.Probe != nil {
 		return "", ""
 	}
-	for _, load := range w.Loads {
-		for _, level := range load.Levels {
-			if level.Name == l.Name {
-				of := func(words map[string]string) string {
-					return cmp.Or(words[level.Name], words[strconv.Itoa(level.N)])
-				}
-				return of(load.Titles), of(load.Descriptions)
+	for load, level := range w.Levels() {
+		if level.Name == l.Name {
+			of := func(words map[string]string) string {
+				return cmp.Or(words[level.Name], words[strconv.Itoa(level.N)])
 			}
+			return of(load.Titles), of(load.Descriptions)
 		}
 	}
 	return "", ""

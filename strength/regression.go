@@ -188,10 +188,8 @@ func (r Regression) rules(p *plan.Plan) sim.Script {
 		if n := w.Output.Mean; shortest == 0 || n > 0 && n < shortest {
 			shortest = n
 		}
-		for _, l := range w.Loads {
-			for _, level := range l.Levels {
-				round = max(round, level.Requests/max(level.Rounds, 1))
-			}
+		for _, level := range w.Levels() {
+			round = max(round, level.Requests/max(level.Rounds, 1))
 		}
 	}
 	switch r.Kind {

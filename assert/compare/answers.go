@@ -44,11 +44,9 @@ func implied(p *plan.Plan, c *plan.Compare) *plan.Claim {
 			continue
 		}
 		out.Workloads = append(out.Workloads, w)
-		for _, load := range w.Loads {
-			for _, level := range load.Levels {
-				if !slices.Contains(out.At, level.Name) {
-					out.At = append(out.At, level.Name)
-				}
+		for _, level := range w.Levels() {
+			if !slices.Contains(out.At, level.Name) {
+				out.At = append(out.At, level.Name)
 			}
 		}
 	}

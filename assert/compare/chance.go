@@ -105,24 +105,22 @@ func Chances(p *plan.Plan, recorded ...*Comparison) []Chance {
 						x.Unknown = append(x.Unknown, fmt.Sprintf("capacity %s of %s", ch.Text, w.Address()))
 						continue
 					}
-					for _, load := range w.Loads {
-						for _, level := range load.Levels {
-							if !slices.Contains(claim.At, level.Name) {
-								continue
-							}
-							one := ChangeChance{Workload: w.Address(), Level: level.Name, Change: ch, Severity: claim.Severity,
-								Improve: claim.Improve}
-							m, known := f.member(w, ch, level)
-							if !known {
-								x.Unknown = append(x.Unknown, one.Name())
-								continue
-							}
-							one.Impossible = m.from > f.last() && m.limit > 0 && m.counted
-							m.required = claim.MustHold()
-							m.sees(f, recorded, w, ch, level.Name)
-							x.Seen = x.Seen || m.seen
-							f.members, x.Changes = append(f.members, m), append(x.Changes, one)
+					for _, level := range w.Levels() {
+						if !slices.Contains(claim.At, level.Name) {
+							continue
 						}
+						one := ChangeChance{Workload: w.Address(), Level: level.Name, Change: ch, Severity: claim.Severity,
+							Improve: claim.Improve}
+						m, known := f.member(w, ch, level)
+						if !known {
+							x.Unknown = append(x.Unknown, one.Name())
+							continue
+						}
+						one.Impossible = m.from > f.last() && m.limit > 0 && m.counted
+						m.required = claim.MustHold()
+						m.sees(f, recorded, w, ch, level.Name)
+						x.Seen = x.Seen || m.seen
+						f.members, x.Changes = append(f.members, m), append(x.Changes, one)
 					}
 				}
 			}

@@ -19,14 +19,12 @@ const moreFailed = 0.01
 func succeeding(p *plan.Plan, c *plan.Compare) []*plan.Claim {
 	var out []*plan.Claim
 	for _, w := range c.Workloads(p) {
-		for _, load := range w.Loads {
-			for _, level := range load.Levels {
-				if by, severity := implies(c, w, level.Name); by != nil {
-					ch := &plan.Change{Metric: metric.MustLookup("success"), Stat: metric.Stat{Kind: metric.Rate}, Limit: -moreFailed,
-						Points: true, Text: "rate -1pp", Range: by.Range}
-					out = append(out, &plan.Claim{Workloads: []*plan.Workload{w}, At: []string{level.Name}, Changes: []*plan.Change{ch},
-						Severity: severity, Range: by.Range})
-				}
+		for _, level := range w.Levels() {
+			if by, severity := implies(c, w, level.Name); by != nil {
+				ch := &plan.Change{Metric: metric.MustLookup("success"), Stat: metric.Stat{Kind: metric.Rate}, Limit: -moreFailed,
+					Points: true, Text: "rate -1pp", Range: by.Range}
+				out = append(out, &plan.Claim{Workloads: []*plan.Workload{w}, At: []string{level.Name}, Changes: []*plan.Change{ch},
+					Severity: severity, Range: by.Range})
 			}
 		}
 	}

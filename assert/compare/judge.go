@@ -92,28 +92,26 @@ func (x *comparison) measure() {
 	x.out.Changes = []Change{}
 	var control, candidate oddities
 	for _, w := range x.Block.Workloads(x.Plan) {
-		for _, load := range w.Loads {
-			for _, level := range load.Levels {
-				if x.leftOut(w, level.Name) {
-					rows := x.missingRows(w, level.Name, "left out: not selected")
-					for i := range rows {
-						rows[i].Outcome, rows[i].LeftOut = verdict.Skipped, true
-					}
-					x.out.Changes = append(x.out.Changes, rows...)
-					continue
+		for _, level := range w.Levels() {
+			if x.leftOut(w, level.Name) {
+				rows := x.missingRows(w, level.Name, "left out: not selected")
+				for i := range rows {
+					rows[i].Outcome, rows[i].LeftOut = verdict.Skipped, true
 				}
-				m, problem := x.match(w, level)
-				if problem != "" {
-					x.unmatched = true
-					x.out.Changes = append(x.out.Changes, x.missingRows(w, level.Name, problem)...)
-					x.out.Decisions = append(x.out.Decisions, Decision{w.Address(), level.Name, AnswerUnknown, problem})
-					continue
-				}
-				x.changes(m)
-				x.lose(m)
-				control.look(w, m.control)
-				candidate.look(w, m.candidate)
+				x.out.Changes = append(x.out.Changes, rows...)
+				continue
 			}
+			m, problem := x.match(w, level)
+			if problem != "" {
+				x.unmatched = true
+				x.out.Changes = append(x.out.Changes, x.missingRows(w, level.Name, problem)...)
+				x.out.Decisions = append(x.out.Decisions, Decision{w.Address(), level.Name, AnswerUnknown, problem})
+				continue
+			}
+			x.changes(m)
+			x.lose(m)
+			control.look(w, m.control)
+			candidate.look(w, m.candidate)
 		}
 		x.capacity(w)
 	}

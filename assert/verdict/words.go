@@ -9,7 +9,7 @@ import (
 
 // Count returns a number with its noun, such as "1 round" or "12 rounds".
 func Count(n int, plural string) string {
-	if one, ok := strings.CutSuffix(plural, "s"); ok && n == 1 {
+	if one, ok := strings.CutSuffix(plural, "s"); ok && n == 1 && plural != "series" {
 		if strings.HasSuffix(one, "che") {
 			one = strings.TrimSuffix(one, "e")
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/telemetry"
 	"github.com/tokgate/tokgate/metric"
@@ -55,7 +56,7 @@ func lostCaches(p *plan.Plan) (diags hcl.Diagnostics) {
 		}
 		diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: "A cache is lost at each start", Subject: &s.Pod.Range,
 			Detail: fmt.Sprintf("%s mounts an emptyDir at %s, so each of the %s of server.%s begins with an empty folder: weights are downloaded again, and kernels compiled. Mount a persistentVolumeClaim, or a hostPath of the node.",
-				s.Pod.File, strings.Join(s.Pod.Lost(), " and "), count(exec.Starts(p, s), "start"), s.Address())})
+				s.Pod.File, strings.Join(s.Pod.Lost(), " and "), verdict.Count(exec.Starts(p, s), "starts"), s.Address())})
 	}
 	return diags
 }
@@ -144,7 +145,7 @@ func shortLoads(p *plan.Plan) hcl.Diagnostics {
 		Severity: hcl.DiagWarning,
 		Summary:  "Less than a minute of load",
 		Detail: fmt.Sprintf("%d of %s end within %s on a server that meets its limits. An event rarer than once in %s, such as a freeze, may be missed. %s.",
-			short, count(len(cases), "case"), roundTime(longest), roundTime(unseen), more),
+			short, verdict.Count(len(cases), "cases"), roundTime(longest), roundTime(unseen), more),
 		Subject: first.Load.Range.Ptr(),
 	}}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -41,9 +42,9 @@ func (x *expansion) residues(cases []exec.Case) {
 		}
 	}
 	if asked > 0 {
-		x.para("  ", fmt.Sprintf("Before %s, up to %d whole requests and some of one token are sent, and some of one token after it, to see what the server keeps.", count(asked, "level"), exec.MostFirst))
+		x.para("  ", fmt.Sprintf("Before %s, up to %d whole requests and some of one token are sent, and some of one token after it, to see what the server keeps.", verdict.Count(asked, "levels"), exec.MostFirst))
 	}
 	if bursts > 0 {
-		x.para("  ", fmt.Sprintf("Before and after %s, %d requests are sent at once, to see how many the server still takes.", count(bursts, "level"), plan.ResidueBurst))
+		x.para("  ", fmt.Sprintf("Before and after %s, %d requests are sent at once, to see how many the server still takes.", verdict.Count(bursts, "levels"), plan.ResidueBurst))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/plan"
@@ -75,7 +76,7 @@ func (x *expansion) asks(s *plan.Server) (lines []string) {
 		}
 	}
 	if warm > 0 {
-		lines = append(lines, fmt.Sprintf("%s for a token, so that the cache has the shared prefixes.", count(warm, "request")))
+		lines = append(lines, fmt.Sprintf("%s for a token, so that the cache has the shared prefixes.", verdict.Count(warm, "requests")))
 	}
 	return lines
 }
@@ -108,9 +109,9 @@ func rowsAsked(w *plan.Workload) string {
 	case set == nil:
 		return ""
 	case w.Prompt.Task != "" && w.Input > 0:
-		return fmt.Sprintf("One question to the tokenizer for each of %s of %s.", count(len(set.Rows), "item"), w.Prompt.Name)
+		return fmt.Sprintf("One question to the tokenizer for each of %s of %s.", verdict.Count(len(set.Rows), "items"), w.Prompt.Name)
 	case w.Input > 0:
-		return fmt.Sprintf("A few questions to the tokenizer for each of %s of %s.", count(min(w.Rows(), len(set.Rows)), "row"), w.Prompt.Name)
+		return fmt.Sprintf("A few questions to the tokenizer for each of %s of %s.", verdict.Count(min(w.Rows(), len(set.Rows)), "rows"), w.Prompt.Name)
 	}
 	return fmt.Sprintf("One question to the tokenizer for each row of %s that may not fit the context, 256 at most.", w.Prompt.Name)
 }

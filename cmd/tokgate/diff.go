@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/plan/demand"
 	"github.com/tokgate/tokgate/plan/policy"
@@ -179,7 +180,7 @@ func (a *app) weaker(v versions, was, is *plan.Plan) bool {
 	found := demand.Weakened(was, is)
 	switch {
 	case v.gone:
-		fmt.Fprintf(a.Out, "%s:1: the plan is gone: there is no %s, and its %s went with it\n", v.base, v.head, count(len(found), "demand"))
+		fmt.Fprintf(a.Out, "%s:1: the plan is gone: there is no %s, and its %s went with it\n", v.base, v.head, verdict.Count(len(found), "demands"))
 		return true
 	case len(found) == 0:
 		fmt.Fprintf(a.Out, "%s demands as much as %s\n", v.head, v.base)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/assert/compare"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -267,7 +268,7 @@ func (l *lastRun) total(p *plan.Plan, start map[*plan.Server]startTime) string {
 		return "unknown before the first run"
 	}
 	if whole.unknown > 0 {
-		return fmt.Sprintf("more than %s, by the %s in %s, which did not have %s", roundTime(whole.expected.took), l.kind, l.path, count(whole.unknown, "part"))
+		return fmt.Sprintf("more than %s, by the %s in %s, which did not have %s", roundTime(whole.expected.took), l.kind, l.path, verdict.Count(whole.unknown, "parts"))
 	}
 	return fmt.Sprintf("%s, by the %s in %s", whole.text(), l.kind, l.path)
 }

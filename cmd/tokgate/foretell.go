@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/assert/compare"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -291,11 +292,11 @@ func (s foretold) startWords() string {
 	case s.most.starts == 0:
 		return ""
 	case s.untimed > 0:
-		return fmt.Sprintf(", and %s that were never timed", count(s.untimed, "start"))
+		return fmt.Sprintf(", and %s that were never timed", verdict.Count(s.untimed, "starts"))
 	case s.least.starts < s.most.starts:
 		return fmt.Sprintf(" with %d to %d starts", s.least.starts, s.most.starts)
 	}
-	return " with " + count(s.most.starts, "start")
+	return " with " + verdict.Count(s.most.starts, "starts")
 }
 
 // requests says how many requests a run sends and measures, and how long the load lasts.

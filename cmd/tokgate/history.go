@@ -57,7 +57,7 @@ until a pin accepts a change.`,
 
 func needArgs(n int, example string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
-		return takes(n, n, example, fmt.Sprintf("it takes %s, not %d", count(n, "argument"), len(args)))(nil, args)
+		return takes(n, n, example, fmt.Sprintf("it takes %s, not %d", verdict.Count(n, "arguments"), len(args)))(nil, args)
 	}
 }
 

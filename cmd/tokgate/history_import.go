@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	judged "github.com/tokgate/tokgate/assert/nights"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/record/history"
@@ -46,7 +47,7 @@ are already in it are left as they are.
 			if err != nil {
 				return measureError(err)
 			}
-			fmt.Fprintf(a.Out, "added %s to %s; %d were in it already\n", count(added, "night"), args[0], len(h.Nights)-added)
+			fmt.Fprintf(a.Out, "added %s to %s; %d were in it already\n", verdict.Count(added, "nights"), args[0], len(h.Nights)-added)
 			return nil
 		},
 	}

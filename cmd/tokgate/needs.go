@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/server"
 	"github.com/tokgate/tokgate/plan"
@@ -78,7 +79,7 @@ func needsOf(p *plan.Plan, last *lastRun) (n needs) {
 
 func (n needs) String() string {
 	return fmt.Sprintf("up to %s at once (%s): %s if each brings %d chunks a second, %s to one address, %d open files",
-		count(n.streams, "stream"), n.of, count(n.cores, "core"), chunksOfStream, count(n.ports, "port"), n.files)
+		verdict.Count(n.streams, "streams"), n.of, verdict.Count(n.cores, "cores"), chunksOfStream, verdict.Count(n.ports, "ports"), n.files)
 }
 
 // machine is what this machine offers; 0 is not known.
@@ -101,7 +102,7 @@ func (n needs) beyond(m machine) hcl.Diagnostics {
 			lacks = append(lacks, fmt.Sprintf(format, args...))
 		}
 	}
-	add(n.cores, m.cores, "%s of %d chunks a second take about %d cores to read, but tokgate may use %d: it would be late, and the level invalid.", count(n.streams, "stream"), chunksOfStream, n.cores, m.cores)
+	add(n.cores, m.cores, "%s of %d chunks a second take about %d cores to read, but tokgate may use %d: it would be late, and the level invalid.", verdict.Count(n.streams, "streams"), chunksOfStream, n.cores, m.cores)
 	add(n.ports, m.ports, "%d connections to one address take as many local ports, but this machine has %d: requests would fail. Widen net.ipv4.ip_local_port_range.", n.ports, m.ports)
 	add(n.files, m.files, "The run opens about %d files and connections, but this process may open %d: it would not start. Raise the hard limit, for example with ulimit -Hn %d.", n.files, m.files, n.files)
 	if len(lacks) == 0 {

@@ -418,7 +418,7 @@ func (x *expansion) answers(c *plan.Compare) {
 		return
 	}
 	text := fmt.Sprintf("answers: %s prompts on both servers, %s of them again on the control: %s answers of at most %s. The control then reads each of them, and the candidate a quarter of its own (prefill alone)",
-		grouped(prompts), grouped(again), grouped(all), count(tokens, "token"))
+		grouped(prompts), grouped(again), grouped(all), verdict.Count(tokens, "tokens"))
 	if n := exec.Samples(x.p, c); n > 0 {
 		text += fmt.Sprintf(". It also reads %s measured answers of each server: %s more requests, prefill alone", grouped(n), grouped(2*n))
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/clock"
 	"github.com/tokgate/tokgate/exec/server"
@@ -79,7 +80,7 @@ func TestLongShippedPlanAndRunAgree(t *testing.T) {
 			slices.SortFunc(planned, byName)
 			slices.SortFunc(judged, byName)
 			must.Same(t, "requirements of the plan (-) and of the run (+)", planned, judged, cmp.AllowUnexported(requirement{}))
-			want := count(len(judged), "requirement")
+			want := verdict.Count(len(judged), "requirements")
 			must.Hold(t, strings.HasSuffix(planSize(p), want), "the run has %s, the plan says %q", want, planSize(p))
 		})
 	}

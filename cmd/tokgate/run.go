@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/clock"
 	"github.com/tokgate/tokgate/exec/server"
@@ -363,7 +364,7 @@ func completeCodes(codes []int, plans int) []int {
 }
 
 func (a *app) summarize(files []string, codes []int) {
-	fmt.Fprintf(a.Out, "\n== %s\n", count(len(files), "plan"))
+	fmt.Fprintf(a.Out, "\n== %s\n", verdict.Count(len(files), "plans"))
 	for i, path := range files {
 		said := "not run"
 		if i < len(codes) {

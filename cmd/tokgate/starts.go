@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -196,15 +197,15 @@ func startsOf(p *plan.Plan, known map[*plan.Server]startTime) string {
 	images = slices.Compact(images)
 	pulls := ""
 	if len(images) > 0 {
-		pulls = fmt.Sprintf("; plus the pull of up to %s", count(len(images), "image"))
+		pulls = fmt.Sprintf("; plus the pull of up to %s", verdict.Count(len(images), "images"))
 	}
 	switch {
 	case n == 0:
 		return ""
 	case unknown == n:
-		return fmt.Sprintf("unknown: %s, none of which was timed before%s", count(n, "start"), pulls)
+		return fmt.Sprintf("unknown: %s, none of which was timed before%s", verdict.Count(n, "starts"), pulls)
 	case unknown > 0:
-		return fmt.Sprintf("more than %s: %s, %d of which were not timed before; the others %s%s", roundTime(took), count(n, "start"), unknown, strings.Join(bases, ", "), pulls)
+		return fmt.Sprintf("more than %s: %s, %d of which were not timed before; the others %s%s", roundTime(took), verdict.Count(n, "starts"), unknown, strings.Join(bases, ", "), pulls)
 	}
-	return fmt.Sprintf("about %s in all: %s, each %s%s", roundTime(took), count(n, "start"), strings.Join(bases, ", or "), pulls)
+	return fmt.Sprintf("about %s in all: %s, each %s%s", roundTime(took), verdict.Count(n, "starts"), strings.Join(bases, ", or "), pulls)
 }

@@ -92,10 +92,3 @@ func (o *output) Write(b []byte) (int, error) {
 	}
 	return n, err
 }
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/report/inventory"
 	"github.com/tokgate/tokgate/traffic"
@@ -143,13 +144,13 @@ func ofTrace(t *traffic.Trace, o trafficOptions) (*inventory.Inventory, error) {
 		fact("repeated", "not recorded: prompts will be unique")
 	}
 	if sessions, waiting := r.Sessions(); sessions > 0 {
-		fact("sessions", "%s; %s wait for an earlier answer", count(sessions, "session"), count(waiting, "request"))
+		fact("sessions", "%s; %s wait for an earlier answer", verdict.Count(sessions, "sessions"), verdict.Count(waiting, "requests"))
 	}
 	if types := r.Types(); len(types) > 0 {
 		fact("types", "%s", kindsOf(types))
 	}
 	if t.Empty > 0 {
-		fact("left out", "%s without a prompt, an answer or a time", count(t.Empty, "row"))
+		fact("left out", "%s without a prompt, an answer or a time", verdict.Count(t.Empty, "rows"))
 	}
 	input, output := inventory.Lengths{Name: "prompt, tokens"}, inventory.Lengths{Name: "answer, tokens"}
 	for _, row := range r.Measured() {
@@ -185,13 +186,13 @@ func kindsOf(types map[string]int) string {
 		for _, name := range rest {
 			sum += types[name]
 		}
-		parts = append(parts, fmt.Sprintf("%s %d", count(len(rest), "other"), sum))
+		parts = append(parts, fmt.Sprintf("%s %d", verdict.Count(len(rest), "others"), sum))
 	}
 	return strings.Join(parts, ", ")
 }
 
 func ofDataset(d *traffic.Dataset) *inventory.Inventory {
-	v := &inventory.Inventory{Title: fmt.Sprintf("%s (data set), %s", filepath.Base(d.Path), count(len(d.Rows), "row"))}
+	v := &inventory.Inventory{Title: fmt.Sprintf("%s (data set), %s", filepath.Base(d.Path), verdict.Count(len(d.Rows), "rows"))}
 	chats, tools, answers := 0, 0, 0
 	size, limit := inventory.Lengths{Name: "text, bytes"}, inventory.Lengths{Name: "max_tokens"}
 	for i := range d.Rows {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/assert/compare"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/plan/decode"
@@ -98,14 +99,14 @@ func needPlans(cmd *cobra.Command, args []string) error {
 }
 
 func planSize(p *plan.Plan) string {
-	size := fmt.Sprintf("%s, %s, %s", count(len(p.Servers), "server"), count(len(p.Workloads), "workload"), count(len(exec.Cases(p)), "level"))
+	size := fmt.Sprintf("%s, %s, %s", verdict.Count(len(p.Servers), "servers"), verdict.Count(len(p.Workloads), "workloads"), verdict.Count(len(exec.Cases(p)), "levels"))
 	if n := len(exec.Searches(p)); n == 1 {
 		size += ", 1 capacity search"
 	} else if n > 1 {
 		size += fmt.Sprintf(", %d capacity searches", n)
 	}
 	if n := len(p.Compares); n > 0 {
-		size += ", " + count(n, "comparison")
+		size += ", " + verdict.Count(n, "comparisons")
 	}
 	requirements := 0
 	for _, v := range assert.Awaited(p) {
@@ -113,5 +114,5 @@ func planSize(p *plan.Plan) string {
 			requirements++
 		}
 	}
-	return size + ", " + count(requirements, "requirement")
+	return size + ", " + verdict.Count(requirements, "requirements")
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/fleet"
 	"github.com/tokgate/tokgate/metric"
@@ -135,7 +136,7 @@ func (a *app) listen(config *exec.Config, o workerOptions, say func(string)) (*f
 		say = func(s string) { fmt.Fprintln(a.Err, s) }
 	}
 	say(fmt.Sprintf("waiting for %s: tokgate worker --join https://%s --token-file %s --fingerprint %s",
-		count(o.n, "worker"), shownAddress(l.Addr()), o.token, h.Fingerprint))
+		verdict.Count(o.n, "workers"), shownAddress(l.Addr()), o.token, h.Fingerprint))
 	config.Launch = h.Launch(config.Launch, o.standard)
 	config.Workers, config.Calibrate = h, nil
 	if config.Meter != nil {

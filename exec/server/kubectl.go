@@ -322,7 +322,8 @@ func (o *podObject) digest(name string) string {
 // made reports whether the pod's volumes and network are known to be there. Kubelets before 1.36 say so only when
 // the first image is there.
 func (o *podObject) made() bool {
-	return o.condition("PodReadyToStartContainers").Status == "True" || slices.ContainsFunc(slices.Concat(o.Status.InitContainerStatuses, o.Status.ContainerStatuses), func(c podContainer) bool {
+	all := slices.Concat(o.Status.InitContainerStatuses, o.Status.ContainerStatuses)
+	return o.condition("PodReadyToStartContainers").Status == "True" || slices.ContainsFunc(all, func(c podContainer) bool {
 		return c.State.Running != nil || c.State.Terminated != nil
 	})
 }

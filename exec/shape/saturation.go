@@ -202,10 +202,8 @@ func (s *saturation) Units(time.Duration, []*metric.Sample) []Unit {
 // twice the highest speed that the plan asks for; 0 if unknown.
 func Enough(w *plan.Workload) float64 {
 	rate := 0.0
-	for _, l := range w.Loads {
-		for _, level := range l.Levels {
-			rate = max(rate, level.Rate)
-		}
+	for _, level := range w.Levels() {
+		rate = max(rate, level.Rate)
 	}
 	if c := w.Capacity; c != nil && c.Over == metric.OpenLoop {
 		rate = max(rate, float64(c.UpTo)*plan.RateStep)

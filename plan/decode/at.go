@@ -21,16 +21,14 @@ type levelSet struct {
 func levelsOf(workloads ...*plan.Workload) levelSet {
 	s := levelSet{have: map[string]bool{}}
 	for _, w := range workloads {
-		for _, l := range w.Loads {
-			for _, level := range l.Levels {
-				if s.have[level.Name] {
-					continue
-				}
-				s.have[level.Name] = true
-				s.names = append(s.names, level.Name)
-				if level.Stage == nil {
-					s.alone = append(s.alone, level.Name)
-				}
+		for _, level := range w.Levels() {
+			if s.have[level.Name] {
+				continue
+			}
+			s.have[level.Name] = true
+			s.names = append(s.names, level.Name)
+			if level.Stage == nil {
+				s.alone = append(s.alone, level.Name)
 			}
 		}
 	}

@@ -147,12 +147,10 @@ func (d *decoder) checkExtension(w *plan.Workload) {
 	if w.Policy.OnInconclusive != plan.Extend || w.Policy.MaxRequests == 0 {
 		return
 	}
-	for _, l := range w.Loads {
-		for _, level := range l.Levels {
-			if level.Requests > w.Policy.MaxRequests {
-				d.errorf(l.Range, sumConflict, "The level %s of workload.%s has %d requests, but max_requests allows only %d. Raise max_requests, or set fewer requests.", level.Name, w.Address(), level.Requests, w.Policy.MaxRequests)
-				return
-			}
+	for l, level := range w.Levels() {
+		if level.Requests > w.Policy.MaxRequests {
+			d.errorf(l.Range, sumConflict, "The level %s of workload.%s has %d requests, but max_requests allows only %d. Raise max_requests, or set fewer requests.", level.Name, w.Address(), level.Requests, w.Policy.MaxRequests)
+			return
 		}
 	}
 }

@@ -284,11 +284,9 @@ func readExtension(c *plan.Compare, work []*plan.Workload) {
 		most = 2 * c.Rounds
 	}
 	for _, w := range work {
-		for _, l := range w.Loads {
-			for _, level := range l.Levels {
-				if limit := c.Policy.MaxRequests; limit > 0 && most*level.Requests > limit*c.Rounds {
-					return
-				}
+		for _, level := range w.Levels() {
+			if limit := c.Policy.MaxRequests; limit > 0 && most*level.Requests > limit*c.Rounds {
+				return
 			}
 		}
 	}

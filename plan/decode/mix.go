@@ -191,11 +191,9 @@ func (d *decoder) checkLoads(m *mixture) {
 func (d *decoder) shareOut(m *mixture) {
 	m.ShareOut()
 	for _, part := range m.Mix {
-		for _, l := range part.Loads {
-			for _, level := range l.Levels {
-				if level.Requests == 0 {
-					d.errorf(level.Range, sumFewRequests, "The level %s has too few requests (%d), so workload.%s gets none of them. Set more requests, or a larger share.", level.Name, m.Fixed(level.Name).Requests, part.PartName())
-				}
+		for _, level := range part.Levels() {
+			if level.Requests == 0 {
+				d.errorf(level.Range, sumFewRequests, "The level %s has too few requests (%d), so workload.%s gets none of them. Set more requests, or a larger share.", level.Name, m.Fixed(level.Name).Requests, part.PartName())
 			}
 		}
 		d.checkStages(part)

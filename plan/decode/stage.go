@@ -52,11 +52,9 @@ func readStageRate(b *body) (out metric.Stage, ok bool) {
 
 func (d *decoder) checkStages(w *plan.Workload) {
 	staged := map[string]bool{}
-	for _, l := range w.Loads {
-		for _, level := range l.Levels {
-			if level.Stage != nil {
-				staged[level.Name] = true
-			}
+	for _, level := range w.Levels() {
+		if level.Stage != nil {
+			staged[level.Name] = true
 		}
 	}
 	for _, sla := range w.SLAs {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tokgate/tokgate/assert"
 	judged "github.com/tokgate/tokgate/assert/nights"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report/page"
 	"github.com/tokgate/tokgate/report/terminal"
@@ -67,11 +68,11 @@ func Replay(w io.Writer, h metric.History, mornings []judged.Morning, o Options)
 			}
 		}
 	}
-	said := fmt.Sprintf("%s of %s. ", count(len(h.Nights), "night"), count(len(last.Trends), "series"))
+	said := fmt.Sprintf("%s of %s. ", verdict.Count(len(h.Nights), "nights"), verdict.Count(len(last.Trends), "series"))
 	if known == 0 {
 		said += "None could be judged: there are too few nights."
 	} else {
-		said += fmt.Sprintf("Of %d judged mornings %d were red (%s), in %s.", known, red, metric.Format(metric.Ratio, float64(red)/float64(known)), count(stretches, "stretch"))
+		said += fmt.Sprintf("Of %d judged mornings %d were red (%s), in %s.", known, red, metric.Format(metric.Ratio, float64(red)/float64(known)), verdict.Count(stretches, "stretches"))
 		if red > known/4 && !slices.ContainsFunc(mornings, func(m judged.Morning) bool { return m.Pinned != nil }) {
 			said += " Nobody pinned a change, so every change stayed red: --pin-after 4 accepts each on its fourth red morning."
 		}

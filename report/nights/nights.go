@@ -187,7 +187,7 @@ func events(n judged.Result) []string {
 		if least != most {
 			by += " to " + most
 		}
-		s := fmt.Sprintf("%s (run %s): %s %s %s", e.Started.UTC().Format("2 January"), e.Run, count(len(e.Trends), "series"), either(e.Worse, "worse", "better"), by)
+		s := fmt.Sprintf("%s (run %s): %s %s %s", e.Started.UTC().Format("2 January"), e.Run, verdict.Count(len(e.Trends), "series"), either(e.Worse, "worse", "better"), by)
 		out = append(out, page.Line(s+facts(e.Differs, e.Job)))
 	}
 	return out
@@ -312,9 +312,9 @@ func heading(n judged.Result, o Options) string {
 	parts := []string{"tokgate history", o.Folder}
 	switch p := n.Pinned; {
 	case p != nil:
-		parts = append(parts, fmt.Sprintf("%s since run %s was pinned on %s (%s)", count(n.Since, "night"), p.Run, p.At.UTC().Format("2006-01-02"), p.Why))
+		parts = append(parts, fmt.Sprintf("%s since run %s was pinned on %s (%s)", verdict.Count(n.Since, "nights"), p.Run, p.At.UTC().Format("2006-01-02"), p.Why))
 	default:
-		parts = append(parts, count(n.Since, "night"))
+		parts = append(parts, verdict.Count(n.Since, "nights"))
 	}
 	if n.Run != "" {
 		parts = append(parts, fmt.Sprintf("the last night is run %s of %s", n.Run, n.Started.UTC().Format("2006-01-02 15:04 MST")))
@@ -356,7 +356,7 @@ func summary(n judged.Result) string {
 			parts = append(parts, fmt.Sprintf("%d %s", k, c.said))
 		}
 	}
-	return fmt.Sprintf("%s: %s", count(len(n.Trends), "series"), strings.Join(parts, ", "))
+	return fmt.Sprintf("%s: %s", verdict.Count(len(n.Trends), "series"), strings.Join(parts, ", "))
 }
 
 // chance returns a sentence about false alarms: how often this history would fail by chance if
@@ -373,13 +373,6 @@ func either(cond bool, a, b string) string {
 		return a
 	}
 	return b
-}
-
-func count(n int, noun string) string {
-	if n != 1 && !strings.HasSuffix(noun, "s") {
-		noun += either(strings.HasSuffix(noun, "ch"), "es", "s")
-	}
-	return fmt.Sprintf("%d %s", n, noun)
 }
 
 func word(t judged.Trend) string {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tokgate/tokgate/assert"
 	judged "github.com/tokgate/tokgate/assert/nights"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report/chart"
 	"github.com/tokgate/tokgate/report/html"
@@ -42,7 +43,7 @@ func isEmpty(s string) bool { return s == "" }
 
 // overview returns the verdict and a table with one line a series: those that need attention first.
 func overview(n judged.Result, o Options) page.Section {
-	t := &page.Table{Caption: count(len(n.Trends), "series"), Words: true, Columns: page.Heads("Series", "Verdict", "Tonight", "Level, since", "Noise", "Nights")}
+	t := &page.Table{Caption: verdict.Count(len(n.Trends), "series"), Words: true, Columns: page.Heads("Series", "Verdict", "Tonight", "Level, since", "Noise", "Nights")}
 	for _, detail := range []bool{true, false} {
 		for i, x := range n.Trends {
 			if hasDetail(x) != detail {
@@ -83,7 +84,7 @@ func figure(i int, t judged.Trend) page.Figure {
 	first := t.Points[0].Started
 	days := func(at time.Time) float64 { return at.Sub(first).Hours() / 24 }
 	title := subject(t)
-	c := chart.Chart{Name: fmt.Sprintf("%s, %s", title, count(len(t.Points), "night")), Height: 220,
+	c := chart.Chart{Name: fmt.Sprintf("%s, %s", title, verdict.Count(len(t.Points), "nights")), Height: 220,
 		X: chart.Axis{Title: "night", Max: days(t.Points[len(t.Points)-1].Started), Format: func(v float64) string {
 			return first.Add(time.Duration(v * 24 * float64(time.Hour))).UTC().Format(time.DateOnly)
 		}},
@@ -175,7 +176,7 @@ func allNights(n judged.Result) page.Section {
 	}
 	blocks := table("Last nights", rows[:shown])
 	if earlier := rows[shown:]; len(earlier) > 0 {
-		title := "Before: " + count(len(earlier), "night")
+		title := "Before: " + verdict.Count(len(earlier), "nights")
 		blocks = append(blocks, page.Block{Fold: &page.Fold{Title: title, Blocks: table(title, earlier)}})
 	}
 	return page.Section{ID: "nights", Title: "Nights", Lead: "A run that has a link was a job of a CI system.", Blocks: blocks}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report"
 	clean "github.com/tokgate/tokgate/report/text"
@@ -81,7 +82,7 @@ func strength(runs []Run) Section {
 		for _, p := range g.Planted[:min(len(g.Planted), 50)] {
 			t.Rows = append(t.Rows, Row(p.Regression, p.Word()))
 		}
-		s.Blocks = append(s.Blocks, fold(plural(len(t.Rows), "regression")+" planted, and the outcome of the gate", Block{Text: "By " + Line(g.Basis) + "."}, Block{Table: t}))
+		s.Blocks = append(s.Blocks, fold(verdict.Count(len(t.Rows), "regressions")+" planted, and the outcome of the gate", Block{Text: "By " + Line(g.Basis) + "."}, Block{Table: t}))
 	}
 	return s
 }
@@ -114,8 +115,8 @@ func environment(runs []Run) Section {
 		add("loads", loads(r))
 		if c := r.Run.Calibration; c != nil {
 			add("generator's own delay", fmt.Sprintf("p50 %s, p99 %s at %s and %s chunks/s, measured while no other load ran",
-				metric.Format(metric.Seconds, c.Delay50.Seconds()), metric.Format(metric.Seconds, c.Delay99.Seconds()), plural(c.Streams,
-					"stream"), metric.Format(metric.Count, c.Rate)))
+				metric.Format(metric.Seconds, c.Delay50.Seconds()), metric.Format(metric.Seconds, c.Delay99.Seconds()),
+				verdict.Count(c.Streams, "streams"), metric.Format(metric.Count, c.Rate)))
 		}
 		for _, w := range r.Run.Workers {
 			add("worker "+w.Name, sentBy(w))
@@ -147,7 +148,7 @@ func environment(runs []Run) Section {
 
 // sentBy says what one of several processes sent.
 func sentBy(w metric.Worker) string {
-	words := fmt.Sprintf("%s; its clock was within ±%s", plural(w.Requests, "request"), metric.Format(metric.Seconds, w.Offset.Seconds()))
+	words := fmt.Sprintf("%s; its clock was within ±%s", verdict.Count(w.Requests, "requests"), metric.Format(metric.Seconds, w.Offset.Seconds()))
 	if w.Quiet > 0 {
 		words += ", and nothing was heard from it for " + metric.Format(metric.Seconds, w.Quiet.Seconds())
 	}
@@ -215,7 +216,7 @@ func definitions(runs []Run) Section {
 			defs = append(defs, Definition{"def-" + d.Name, d.Title, string(d.Unit), d.Doc, d.NoValue})
 		}
 	}
-	s.Blocks = []Block{{List: methods(runs)}, fold("Definitions of "+plural(len(defs), "metric"), Block{Definitions: defs})}
+	s.Blocks = []Block{{List: methods(runs)}, fold("Definitions of "+verdict.Count(len(defs), "metrics"), Block{Definitions: defs})}
 	return s
 }
 
@@ -258,7 +259,7 @@ func source(r Run) Section {
 				at.Checks = gathered(at.Checks, check(r, x), checkLabel(x), Line(r.level(x.Workload, x.Level)))
 			}
 		}
-		s.Blocks = append(s.Blocks, fold(fmt.Sprintf("%s, %s", v.File, plural(len(lines), "line")), Block{Source: &v}))
+		s.Blocks = append(s.Blocks, fold(fmt.Sprintf("%s, %s", v.File, verdict.Count(len(lines), "lines")), Block{Source: &v}))
 	}
 	return s
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report"
 	"github.com/tokgate/tokgate/report/chart"
@@ -160,7 +161,7 @@ func loadOver(r Run, p *report.Passage) string {
 	if len(p.Levels) == 1 {
 		return r.level(p.Workload, p.Levels[0])
 	}
-	return plural(len(p.Levels), "stage")
+	return verdict.Count(len(p.Levels), "stages")
 }
 
 // stages marks the beginning of each stage in a chart. It returns a caption for the marks; "" if

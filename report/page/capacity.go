@@ -163,7 +163,8 @@ func searchPoint(r Run, c *metric.Capacity, p *metric.CapacityProbe, t verdict.T
 	}
 	at := loadOf(c, p.N)
 	at.Saturation = []float64{r.Largest(c)}
-	tip := []string{inFlight(&at) + rhoOf(&at), label + " " + v.Format(t.Unit()), judgedAs(outcome) + ", " + plural(p.Requests, "request") + " measured"}
+	tip := []string{inFlight(&at) + rhoOf(&at), label + " " + v.Format(t.Unit()),
+		judgedAs(outcome) + ", " + verdict.Count(p.Requests, "requests") + " measured"}
 	interval := "–"
 	if low.OK || high.OK {
 		interval = ends(low, t.Unit(), false) + " to " + ends(high, t.Unit(), true)

@@ -38,11 +38,11 @@ func how(c *compare.Comparison) string {
 	case c.Skipped != "":
 		return "not compared"
 	case c.SideBySide:
-		return plural(c.Rounds, "round") + " side by side on swapped GPUs"
+		return verdict.Count(c.Rounds, "rounds") + " side by side on swapped GPUs"
 	case !c.Paired:
 		return "against a record, so drift is not excluded"
 	}
-	return plural(c.Rounds, "round") + " in turns, restart " + string(c.Restart)
+	return verdict.Count(c.Rounds, "rounds") + " in turns, restart " + string(c.Restart)
 }
 
 // mostCompared is how many levels of a comparison the page shows at first. The reader must unfold
@@ -87,7 +87,7 @@ func comparison(r Run, c *compare.Comparison) []Block {
 	}
 	out = append(out, Block{Figures: figures, Pairs: true})
 	if len(more) > 0 {
-		title := "The other " + plural(len(order)-mostCompared, "level")
+		title := "The other " + verdict.Count(len(order)-mostCompared, "levels")
 		out = append(out, Block{Fold: &Fold{Title: title, Open: true, Blocks: []Block{{Figures: more, Pairs: true}}}})
 	}
 	differ := &Table{Words: true, Caption: "What differs between the two servers", Columns: Heads("Fact", "Control", "Candidate", "Declared as the change")}

@@ -41,7 +41,7 @@ func configurations(r Run) Section {
 	s.Blocks = []Block{{Figures: figures}}
 	if len(tables) > 4 {
 		s.Blocks = append(s.Blocks, tables[:4]...)
-		tables = []Block{fold(plural(len(tables)-4, "further table"), tables[4:]...)}
+		tables = []Block{fold(verdict.Count(len(tables)-4, "further tables"), tables[4:]...)}
 	}
 	s.Blocks = append(s.Blocks, tables...)
 	return s

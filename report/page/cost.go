@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report"
 	clean "github.com/tokgate/tokgate/report/text"
@@ -65,7 +66,7 @@ func costWords(d *report.Document) string {
 		fmt.Sprintf("%s of load, %s of it measured", clean.Clock(s.Load), clean.Clock(s.Judged)),
 	}
 	if s.Starts > 0 {
-		said = append(said, plural(s.Starts, "server start"))
+		said = append(said, verdict.Count(s.Starts, "server starts"))
 	}
 	return strings.Join(said, " · ")
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report"
 	"github.com/tokgate/tokgate/report/chart"
@@ -40,7 +41,7 @@ func distributions(runs []Run) Section {
 			}
 		}
 	}
-	s.Blocks = []Block{fold("TTFT and speed of "+plural(groups, "workload"), Block{Figures: all})}
+	s.Blocks = []Block{fold("TTFT and speed of "+verdict.Count(groups, "workloads"), Block{Figures: all})}
 	return s
 }
 
@@ -162,7 +163,7 @@ func timeline(r Run, t *report.Timeline) (Figure, bool) {
 	f := Figure{Title: title, Wide: true, Words: fmt.Sprintf("This level is shown because it is %s. The chart shows round %d.", Line(t.Why), t.Round+1),
 		Table: &Table{Caption: "Requests of " + title, Columns: Heads("Slot", "Sent", "Wait for the first token", "Answer", "Ended", "What")}}
 	if t.Left > 0 {
-		f.Words += fmt.Sprintf(" %s of the round are not shown.", plural(t.Left, "further request"))
+		f.Words += fmt.Sprintf(" %s of the round are not shown.", verdict.Count(t.Left, "further requests"))
 	}
 	for _, b := range t.Requests {
 		x := chart.Request{Row: b.Slot, Start: b.Sent, First: math.NaN(), End: b.End}

@@ -60,7 +60,7 @@ func tiles(r Run) []Tile {
 	})
 	if due > 0 {
 		out = append(out, Tile{"Success", metric.Format(metric.Ratio, float64(completed)/float64(due)),
-			fmt.Sprintf("%s of %s requests completed correctly, at %s%s", count(completed), count(due), plural(cases, "load"), r.serverSuffix(server))})
+			fmt.Sprintf("%s of %s requests completed correctly, at %s%s", count(completed), count(due), verdict.Count(cases, "loads"), r.serverSuffix(server))})
 	}
 	return out
 }

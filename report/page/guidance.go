@@ -49,17 +49,17 @@ func size(w *report.Workload) string {
 	if len(w.Mix) > 0 {
 		return "a mix of " + Line(strings.Join(w.Mix, ", "))
 	}
-	out := plural(w.Input, "token") + " in, "
+	out := verdict.Count(w.Input, "tokens") + " in, "
 	if w.Input == 0 {
 		out = "prompts of " + w.Prompts + ", "
 	}
 	switch {
 	case w.Natural:
-		out += fmt.Sprintf("up to %s out", plural(w.Output, "token"))
+		out += fmt.Sprintf("up to %s out", verdict.Count(w.Output, "tokens"))
 	case w.Jitter > 0:
-		out += fmt.Sprintf("%s ± %s out", plural(w.Output, "token"), metric.Format(metric.Ratio, w.Jitter))
+		out += fmt.Sprintf("%s ± %s out", verdict.Count(w.Output, "tokens"), metric.Format(metric.Ratio, w.Jitter))
 	default:
-		out += fmt.Sprintf("%s out", plural(w.Output, "token"))
+		out += fmt.Sprintf("%s out", verdict.Count(w.Output, "tokens"))
 	}
 	return out
 }

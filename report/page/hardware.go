@@ -3,6 +3,7 @@ package page
 import (
 	"cmp"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report"
 )
@@ -16,7 +17,7 @@ func hardware(r Run) Section {
 	} {
 		t.factRow(row[0], r.Run.Servers, func(s *metric.ServerRun) string { return factOf(s, row[1]) })
 	}
-	s.Blocks = []Block{fold(plural(len(t.Rows), "fact")+" of the machine", Block{Table: t})}
+	s.Blocks = []Block{fold(verdict.Count(len(t.Rows), "facts")+" of the machine", Block{Table: t})}
 	return s
 }
 

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report"
 	"github.com/tokgate/tokgate/report/chart"
@@ -75,7 +76,7 @@ func telemetry(r Run, t *report.Timeline) []Figure {
 				[]Cell{text(metric.Format(metric.Seconds, times[j]-t.From)), text(metric.Format(metric.Unit(s.Unit), values[j]))})
 		}
 		if left := len(times) - len(tab.Rows); left > 0 {
-			tab.Left = plural(left, "more row")
+			tab.Left = verdict.Count(left, "more rows")
 		}
 		out = append(out, Figure{Title: def.Title + " meanwhile", Words: fmt.Sprintf("%s %s The bars above show the shaded part, request by request.", Line(def.Doc), words), Chart: ch.SVG(), Table: tab})
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report"
 	clean "github.com/tokgate/tokgate/report/text"
@@ -287,7 +288,7 @@ func remarks(r Run, cases []*report.Case) []string {
 			out = append(out, at+", nothing was measured: "+Line(c.Skipped))
 		}
 		for _, f := range c.Failures {
-			said := at + ", " + plural(f.Count, "request") + " failed (" + Line(f.Kind) + ")"
+			said := at + ", " + verdict.Count(f.Count, "requests") + " failed (" + Line(f.Kind) + ")"
 			if len(f.Messages) > 0 {
 				said += ": " + count(f.Messages[0].Count) + " × " + Line(f.Messages[0].Text)
 			}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report"
 )
@@ -33,7 +34,7 @@ func (s Section) folded(runs []Run, open int, curves ...curve) Section {
 	if len(first) == 0 {
 		first, rest = rest, nil
 	}
-	s.Blocks = append(s.Blocks, Block{Figures: first}, fold(plural(len(rest), "further figure"), Block{Figures: rest}))
+	s.Blocks = append(s.Blocks, Block{Figures: first}, fold(verdict.Count(len(rest), "further figures"), Block{Figures: rest}))
 	return s
 }
 

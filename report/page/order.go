@@ -140,7 +140,7 @@ func otherChecks(runs []Run) Section {
 
 func passedSection(runs []Run) Section {
 	t := passed(runs[0])
-	return Section{Blocks: []Block{fold(plural(len(t.Rows), "check")+" passed", Block{Table: t})}}
+	return Section{Blocks: []Block{fold(verdict.Count(len(t.Rows), "checks")+" passed", Block{Table: t})}}
 }
 
 // overview returns a table with a row for each workload on each server: its worst outcome, how many

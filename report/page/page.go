@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/report"
 	clean "github.com/tokgate/tokgate/report/text"
 )
@@ -40,7 +41,7 @@ func Foot(d *report.Document) string {
 			levels++
 		}
 	}
-	parts := []string{d.Run.Tool, d.Plan.Path, plural(levels, "level"), clean.Clock(d.Run.End.Seconds())}
+	parts := []string{d.Run.Tool, d.Plan.Path, verdict.Count(levels, "levels"), clean.Clock(d.Run.End.Seconds())}
 	if d.Spent.Sent > 0 {
 		parts = append(parts, costWords(d))
 	}

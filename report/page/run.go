@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tokgate/tokgate/assert/compare"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report"
 	clean "github.com/tokgate/tokgate/report/text"
@@ -63,13 +64,6 @@ const messageBytes = 2000
 // Line returns foreign text as one line without invisible characters.
 func Line(s string) string { return clean.Line(clean.Bytes(s, messageBytes)) }
 
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
 // count formats a whole number with thin spaces between thousands.
 func count(n int) string {
 	s := fmt.Sprint(n)
@@ -101,12 +95,12 @@ func format(name string, v float64) string { return metric.Format(unitOf(name), 
 
 // inFlight describes the load of a case in words, such as "8 requests in flight".
 func inFlight(c *report.Case) string {
-	said := plural(c.N, "request") + " in flight"
+	said := verdict.Count(c.N, "requests") + " in flight"
 	switch c.Kind {
 	case "burst":
-		said = plural(c.N, "request") + " at once"
+		said = verdict.Count(c.N, "requests") + " at once"
 	case "users":
-		said = plural(c.N, "user")
+		said = verdict.Count(c.N, "users")
 	case "rate":
 		said = metric.Format(metric.PerSecond, c.Rate)
 		if c.Speedup > 0 {

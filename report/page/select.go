@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/tokgate/tokgate/assert/verdict"
 )
 
 // urgency orders the classes: first what failed, then what is not decided, then what became worse.
@@ -127,7 +129,7 @@ func leftOut(left map[string]int) string {
 	}
 	switch len(parts) {
 	case 0:
-		return plural(total, "more row")
+		return verdict.Count(total, "more rows")
 	case 1:
 		return strings.Replace(parts[0], " ", " more ", 1)
 	}

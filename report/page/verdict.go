@@ -24,14 +24,14 @@ func ended(runs []Run) Section {
 		s.Blocks = append(s.Blocks,
 			Block{Heading: r.Name + ": " + Line(r.Word())}, Block{Text: Line(r.Headline())}, Block{Text: sentence},
 			Block{List: answers(r, 12), Strong: true}, Block{Checks: first})
-		s.Blocks = append(s.Blocks, folded(more, "more check", " that did not pass"), folded(warnings, "warning", ""))
+		s.Blocks = append(s.Blocks, folded(more, "more checks", " that did not pass"), folded(warnings, "warnings", ""))
 	}
 	return s
 }
 
 // folded returns checks that stay hidden.
-func folded(list []Check, one, rest string) Block {
-	return fold(plural(len(list), one)+rest, Block{Checks: list})
+func folded(list []Check, what, rest string) Block {
+	return fold(verdict.Count(len(list), what)+rest, Block{Checks: list})
 }
 
 func checks(r Run, of func(*report.Verdict) bool) []Check {
@@ -115,8 +115,8 @@ func problems(r Run) Section {
 		s.Title, s.Lead = "What was checked", ""
 	}
 	t := passed(r)
-	s.Blocks = []Block{{Checks: first}, folded(more, "more check", " that did not pass"), folded(warnings, "warning", ""),
-		fold(plural(len(t.Rows), "check")+" passed", Block{Table: t})}
+	s.Blocks = []Block{{Checks: first}, folded(more, "more checks", " that did not pass"), folded(warnings, "warnings", ""),
+		fold(verdict.Count(len(t.Rows), "checks")+" passed", Block{Table: t})}
 	return s
 }
 
@@ -182,7 +182,7 @@ func unmetWords(r Run) string {
 			named = append(named, failed(r, v))
 		}
 	}
-	s := fmt.Sprintf("%d of %s failed%s", t.Failed, plural(t.Required, "requirement"), confidence(r.Document))
+	s := fmt.Sprintf("%d of %s failed%s", t.Failed, verdict.Count(t.Required, "requirements"), confidence(r.Document))
 	if len(named) > 0 {
 		s += ": " + strings.Join(named, "; ")
 	}

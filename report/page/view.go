@@ -112,7 +112,7 @@ func (t *Table) folded() Block { return fold(t.Caption, Block{Table: t}) }
 // cut keeps the first n rows, and says how many were left out.
 func (t *Table) cut(n int) {
 	if left := len(t.Rows) - n; left > 0 {
-		t.Left, t.Rows = plural(left, "more row"), t.Rows[:n]
+		t.Left, t.Rows = verdict.Count(left, "more rows"), t.Rows[:n]
 	}
 }
 

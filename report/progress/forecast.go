@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/report/text"
 )
 
@@ -224,7 +225,7 @@ func (d *Display) remaining() []string {
 	if done, all := f.count((*Work).isStart); all > 1 {
 		out = append(out, fmt.Sprintf("%d of %d starts", done, all))
 	}
-	out = append(out, fmt.Sprintf("%d of %s", done, plural(all, "level")))
+	out = append(out, fmt.Sprintf("%d of %s", done, verdict.Count(all, "levels")))
 	if eta := d.runETA(); eta != "" {
 		out = append(out, "ETA "+eta)
 	}

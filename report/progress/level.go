@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report/text"
 )
@@ -16,7 +17,7 @@ func (l *level) title() string { return l.workload + " at " + l.name + " on " + 
 func (l *level) resultWords(m *metric.Level) string {
 	n := len(m.Saturation)
 	if !m.Saturates() || n == 0 {
-		return plural(l.done, "request")
+		return verdict.Count(l.done, "requests")
 	}
 	mean := 0.0
 	for _, rate := range m.Saturation {

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report/text"
 )
@@ -219,7 +220,7 @@ func (d *Display) runStarted(r *metric.Run) {
 		line += " of " + r.Plan
 	}
 	if _, n := d.opt.Forecast.count((*Work).isLevel); n > 0 {
-		line += ", " + plural(n, "level")
+		line += ", " + verdict.Count(n, "levels")
 	}
 	if d.opt.Simulated != nil {
 		line += ", simulated: times are virtual"
@@ -308,7 +309,7 @@ func (d *Display) levelStarted(l *metric.Level, due int, expected time.Duration)
 	}
 	if !d.opt.TTY {
 		d.fold(started.workload + " on " + started.server)
-		line := started.title() + d.position(started) + ": " + plural(due, "request")
+		line := started.title() + d.position(started) + ": " + verdict.Count(due, "requests")
 		if started.probe == metric.SaturationName {
 			line = fmt.Sprintf("%s: measuring the largest rate that the server can sustain, with %d requests in flight", started.title(), l.N)
 		}
@@ -456,13 +457,6 @@ func (d *Display) fold(title string) {
 	}
 	d.phase = title
 	io.WriteString(d.out, d.opt.Fold(title))
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 func (d *Display) width() int {
