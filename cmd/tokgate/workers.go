@@ -106,9 +106,7 @@ func (a *app) measure(ctx context.Context, config exec.Config, o workerOptions, 
 	if err != nil {
 		return &config.Run, err
 	}
-	within, cancel := context.WithTimeout(config.Drain, o.patience)
-	defer cancel()
-	h.Wait(within)
+	h.Wait(config.Drain, o.patience)
 	run, err := exec.Run(ctx, config)
 	failed := err
 	if err == nil && run.Stopped != "" {

@@ -134,14 +134,15 @@ func delaying(t *testing.T, to string) string {
 				a.Close()
 				return
 			}
-			go late(a, b)
-			go late(b, a)
+			go late(a, b, way)
+			go late(b, a, way)
 		}
 	}()
 	return l.Addr().String()
 }
 
-func late(from, to net.Conn) {
+// late carries what it reads from one connection to the other, after a time.
+func late(from, to net.Conn, way time.Duration) {
 	type part struct {
 		due  time.Time
 		text []byte

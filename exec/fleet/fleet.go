@@ -182,10 +182,10 @@ func (t *transport) Send(ctx context.Context, r *client.Request, s client.Stream
 		m.local.send(ctx, id, wired(o))
 		return
 	}
-	fl.stop = context.AfterFunc(ctx, func() { m.say(message{Kind: toCancel, ID: id}) })
 	if m.sends(message{Kind: toSend, ID: id, Order: o}, r.Patient); r.Patient {
 		m.bundle.after(t.loop, m.flush)
 	}
+	fl.stop = context.AfterFunc(ctx, func() { m.say(message{Kind: toCancel, ID: id}) }) // after the order, also if ctx has ended
 }
 
 // wired returns an order as it arrives after its way.

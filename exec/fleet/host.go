@@ -46,7 +46,6 @@ type Host struct {
 
 	mu       sync.Mutex // guards what follows, and the members until all have joined
 	sessions map[string]*session
-	full     chan struct{} // closed when all have joined
 }
 
 // session is the link to one worker, over all its connections.
@@ -58,19 +57,20 @@ type session struct {
 	heard atomic.Int64 // when something came last
 	ended atomic.Int64 // when the link broke; 0 if it holds
 
-	mu  sync.Mutex         // held by the connection that carries the link
-	end context.CancelFunc // ends it; guarded by Host.mu
+	carried chan struct{}      // holds a value while a connection carries the link
+	end     context.CancelFunc // ends that; guarded by Host.mu
+	links   int                // number of the last link; guarded by Host.mu
 }
 
-// hello is what a worker says when it joins, and welcome the answer.
+// hello is what a worker says when it joins, again if it got no answer, and welcome the answer.
 type hello struct {
+	Session string `json:"session"` // drawn by the worker
 	Name    string `json:"name"`
 	Version string `json:"version"`
 }
 
 type welcome struct {
-	Session string `json:"session"`
-	Name    string `json:"name"`
+	Name string `json:"name"`
 }
 
 // Listen begins to wait for n workers that show a token. The version is of tokgate: all must have the same.
@@ -83,7 +83,7 @@ func Listen(c clock.Clock, l net.Listener, n int, token, version string, state f
 	sum := sha256.Sum256(cert.Certificate[0])
 	h := &Host{
 		Fleet: newFleet(c), Fingerprint: hex.EncodeToString(sum[:]), token: token, version: version, n: n, state: state, listener: l,
-		sessions: map[string]*session{}, full: make(chan struct{}),
+		sessions: map[string]*session{},
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /join", h.joins)
@@ -92,6 +92,7 @@ func Listen(c clock.Clock, l net.Listener, n int, token, version string, state f
 	h.server = &http.Server{
 		Handler: h.admits(mux), TLSConfig: &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS13},
 		ReadHeaderTimeout: lostAfter, ErrorLog: log.New(io.Discard, "", 0),
+		HTTP2: &http.HTTP2Config{WriteByteTimeout: askWithin}, // else a link that is cut would hold up the next one
 	}
 	go func() { _ = h.server.ServeTLS(l, "", "") }() // it ends with Close
 	return h, nil
@@ -136,6 +137,10 @@ func (h *Host) joins(w http.ResponseWriter, r *http.Request) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if s := h.sessions[said.Session]; s != nil {
+		_ = json.NewEncoder(w).Encode(welcome{s.name}) // the answer before was lost
+		return
+	}
 	if len(h.members) == h.n {
 		http.Error(w, fmt.Sprintf("all %d workers of this run have joined", h.n), http.StatusConflict)
 		return
@@ -146,40 +151,53 @@ func (h *Host) joins(w http.ResponseWriter, r *http.Request) {
 			name = fmt.Sprintf("%s-%d", cmp.Or(said.Name, "worker"), len(h.members))
 		}
 	}
-	s := &session{out: newMail()}
+	s := &session{out: newMail(), carried: make(chan struct{}, 1)}
 	s.heard.Store(int64(h.loop.Now()))
-	s.ended.Store(int64(h.loop.Now()))
 	s.member = h.add(name, s.out)
-	key := rand.Text()
-	h.sessions[key] = s
+	h.sessions[said.Session] = s
 	h.state(fmt.Sprintf("%s joined: %d of %d workers are there", name, len(h.members), h.n))
-	if len(h.members) == h.n {
-		close(h.full)
-	}
-	_ = json.NewEncoder(w).Encode(welcome{key, name}) // if it is lost, the worker will be too
+	_ = json.NewEncoder(w).Encode(welcome{name}) // if it is lost, the worker asks again
 }
 
 // tells tells the time.
 func (h *Host) tells(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, int64(h.loop.Now())) }
 
-// links carries the lines of a session in both directions, over one request. A new one replaces the one before.
-func (h *Host) links(w http.ResponseWriter, r *http.Request) {
+// opening returns the session of a link, and a context that ends when a newer link replaces this one. A link
+// that the network has kept back until a newer one was there is refused: what it says is out of date.
+func (h *Host) opening(ctx context.Context, key string, number int) (*session, context.Context, error) {
 	h.mu.Lock()
-	s := h.sessions[r.URL.Query().Get("session")]
+	defer h.mu.Unlock()
+	s := h.sessions[key]
 	if s == nil {
-		h.mu.Unlock()
-		http.Error(w, "this worker is not of this run", http.StatusGone)
-		return
+		return nil, nil, errors.New("this worker is not of this run")
 	}
-	if s.end != nil {
+	if number <= s.links {
+		return nil, nil, errors.New("a newer link has replaced this one")
+	}
+	if s.links = number; s.end != nil {
 		s.end()
 	}
-	ctx, cancel := context.WithCancel(r.Context())
-	defer cancel()
-	s.end = cancel
-	h.mu.Unlock()
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	ctx, s.end = context.WithCancel(ctx)
+	return s, ctx, nil
+}
+
+// links carries the lines of a session in both directions, over one request. A new one replaces the one before.
+func (h *Host) links(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	number, err := strconv.Atoi(q.Get("link"))
+	s, ctx, refused := h.opening(r.Context(), q.Get("session"), number)
+	if err = errors.Join(err, refused); err != nil {
+		http.Error(w, err.Error(), http.StatusGone)
+		return
+	}
+	select {
+	case s.carried <- struct{}{}:
+		defer func() { <-s.carried }()
+	case <-ctx.Done():
+	}
+	if ctx.Err() != nil {
+		return // a newer link came while this one waited
+	}
 	c := http.NewResponseController(w)
 	unread := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -191,7 +209,7 @@ func (h *Host) links(w http.ResponseWriter, r *http.Request) {
 			<-unread // the controller of the response must not be used after the handler
 		}
 	}()
-	has, err := strconv.Atoi(r.URL.Query().Get("has"))
+	has, err := strconv.Atoi(q.Get("has"))
 	if err == nil {
 		err = s.out.from(has)
 	}
@@ -241,22 +259,27 @@ func (h *Host) passes(s *session, line []byte) error {
 	return nil
 }
 
-// Wait waits until all workers have joined. It must run before the loop. If some do not join before ctx ends,
-// the run is lost.
-func (h *Host) Wait(ctx context.Context) {
-	select {
-	case <-h.full:
-	case <-ctx.Done():
+// Wait runs the loop until all workers have joined, a worker was lost, or ctx ends. If some do not join within a
+// time, the run is lost.
+func (h *Host) Wait(ctx context.Context, within time.Duration) {
+	h.watch()
+	err := h.until(ctx, within, func() bool {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		h.gone = fmt.Errorf("%d of %d workers joined in time. Without the share of the others there is no verdict", len(h.members), h.n)
-		h.n = len(h.members) // nobody joins any more
+		return len(h.members) == h.n
+	})
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.gone == nil && errors.Is(err, context.DeadlineExceeded) {
+		h.gone = fmt.Errorf("%d of %d workers joined within %v. Without the share of the others there is no verdict", len(h.members), h.n, within)
 	}
-	h.watch()
+	h.n = len(h.members) // nobody joins any more
 }
 
 // watch looks at all workers again and again.
 func (h *Host) watch() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	now := h.loop.Now()
 	for _, s := range h.sessions {
 		heard, ended := time.Duration(s.heard.Load()), time.Duration(s.ended.Load())

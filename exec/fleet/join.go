@@ -3,6 +3,7 @@ package fleet
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
@@ -13,7 +14,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -45,7 +45,8 @@ type joined struct {
 	Join
 	*worker
 	via     atomic.Pointer[http.Client]
-	session string
+	session string // drawn here
+	links   int    // that were dialed
 	out     *mail
 	have    atomic.Int64  // lines of the controller that came
 	dealt   int           // lines that were dealt with
@@ -69,7 +70,7 @@ type Refused struct{ error }
 // Work joins a run, and sends its share of the load until the run is over. It returns an error if the run was
 // stopped, if it could not join, or if it lost the controller.
 func Work(ctx context.Context, j Join) error {
-	w := &joined{Join: j, out: newMail()}
+	w := &joined{Join: j, session: rand.Text(), out: newMail()}
 	if w.Meter == nil {
 		w.Meter = func() func() metric.Health { return func() metric.Health { return metric.Health{CPU: -1} } }
 	}
@@ -168,14 +169,16 @@ func (w *joined) join(ctx context.Context) error {
 	until := w.Clock.Now() + w.Patience
 	for {
 		raw, err := clock.Await(ctx, w.Clock, func(ctx context.Context) ([]byte, error) {
-			return w.ask(ctx, http.MethodPost, "/join", hello{w.Name, w.Version})
+			ctx, cancel := context.WithTimeout(ctx, lostAfter)
+			defer cancel()
+			return w.ask(ctx, http.MethodPost, "/join", hello{w.session, w.Name, w.Version})
 		})
 		var x welcome
 		if err == nil {
 			err = json.Unmarshal(raw, &x)
 		}
 		if err == nil {
-			w.session, w.Name = x.Session, x.Name
+			w.Name = x.Name
 			w.Say("joined as " + w.Name)
 			return w.synchronise(ctx)
 		}
@@ -191,8 +194,8 @@ func (w *joined) join(ctx context.Context) error {
 
 // synchronise asks for the time often enough to begin.
 func (w *joined) synchronise(ctx context.Context) error {
-	for range 10 {
-		if err := w.time(ctx); err != nil {
+	for until := w.Clock.Now() + lostAfter; len(w.times) < 10; {
+		if err := w.time(ctx); err != nil && (ctx.Err() != nil || w.Clock.Now() > until) {
 			return fmt.Errorf("could not compare clocks: %w", err)
 		}
 	}
@@ -226,6 +229,9 @@ func (w *joined) look() {
 	case now-heard > lostAfter-2*again: // so that it has ended within lostAfter
 		w.ends(fmt.Errorf("nothing was heard from the run for %v", (now - heard).Round(time.Second)))
 		return
+	case w.out.overflown():
+		w.ends(errors.New("the run does not read what this worker sends"))
+		return
 	case w.unlink == nil:
 		w.link()
 	case now-max(heard, w.dialed) > askWithin:
@@ -251,7 +257,8 @@ func (w *joined) link() {
 	ctx, w.unlink = context.WithCancel(w.ctx)
 	w.dialed = w.Clock.Now()
 	w.via.Swap(w.client()).CloseIdleConnections() // the connection may be dead
-	path := "/link?" + url.Values{"session": {w.session}, "has": {strconv.FormatInt(w.have.Load(), 10)}}.Encode()
+	w.links++
+	path := fmt.Sprintf("/link?session=%s&link=%d&has=%d", w.session, w.links, w.have.Load())
 	go func() {
 		err := w.carry(ctx, path)
 		w.Clock.Post(func() {
@@ -388,7 +395,7 @@ func (w *joined) warms(m *message) {
 func (w *joined) meet() {
 	for _, m := range w.meets {
 		w.Clock.Timer(m.At-w.offset(), func() {
-			w.say(message{Kind: hasMet, ID: m.ID, At: w.Clock.Now() + w.offset()})
+			w.say(message{Kind: hasMet, ID: m.ID})
 		})
 	}
 	w.meets = nil

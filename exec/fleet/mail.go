@@ -3,6 +3,7 @@ package fleet
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -189,10 +190,10 @@ func (m *mail) carry(ctx context.Context, r io.Reader, w io.Writer, flush func()
 			return &broken{err}
 		}
 	}
-	if err := context.Cause(ctx); err != nil {
-		return err
+	if errors.Is(in.Err(), bufio.ErrTooLong) {
+		return &broken{fmt.Errorf("it sent a line of more than %d MiB", mostLine>>20)} // and would again
 	}
-	return in.Err()
+	return cmp.Or(context.Cause(ctx), in.Err())
 }
 
 // wholeLine splits into lines. The part of a line after which a link breaks is none: it comes again.

@@ -3,6 +3,7 @@ package fleet
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -94,8 +95,11 @@ func TestMailRefuses(t *testing.T) {
 	m := newMail()
 	m.put([]byte("x"), false)
 	must.Hold(t, m.from(2) != nil && m.from(-1) != nil, "it goes on from lines that there are not")
-	err := m.carry(t.Context(), strings.NewReader("A1\n"), io.Discard, func() error { return nil }, func() {}, nil)
+	err := m.carry(t.Context(), strings.NewReader("A2\n"), io.Discard, func() error { return nil }, func() {}, nil)
 	must.Hold(t, err != nil && strings.Contains(err.Error(), "not sent"), "an acknowledgement of nothing gave %v", err)
+	err = m.carry(t.Context(), strings.NewReader(strings.Repeat("x", mostLine+1)), io.Discard, func() error { return nil }, func() {}, nil)
+	_, forever := errors.AsType[*broken](err)
+	must.Hold(t, forever, "a line that is too long gave %v", err)
 	for range 3 {
 		m.put(bytes.Repeat([]byte("x"), mostKept/2), false)
 	}

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,18 +15,16 @@ import (
 )
 
 const (
-	meetWithin  = 10 * time.Second
+	meetWithin  = lostAfter // a shorter cut of the network may end
 	reachWithin = 60 * time.Second
 	// grain is what a worker needs from reading an order to being ready to send it.
 	grain = 10 * time.Millisecond
 )
 
-// meeting is a barrier: the workers that have not come, and when the others came.
+// meeting is a barrier, and the workers that have not come.
 type meeting struct {
 	id      int64
 	missing []*member
-	at      []time.Duration
-	skew    time.Duration // longest between the first and the last, of all meetings
 }
 
 // lead is how long an order takes to be with any worker: the longest way, and its bound.
@@ -41,7 +40,7 @@ func (f *Fleet) lead() time.Duration {
 func (f *Fleet) meet(ctx context.Context) error {
 	x := &f.meets
 	x.id++
-	x.missing, x.at = slices.Clone(f.members), nil
+	x.missing = slices.Clone(f.members)
 	for _, m := range f.members {
 		m.say(message{Kind: toMeet, ID: x.id, At: f.loop.Now() + f.lead()})
 	}
@@ -49,16 +48,12 @@ func (f *Fleet) meet(ctx context.Context) error {
 	if err != nil && f.gone == nil && errors.Is(err, context.DeadlineExceeded) {
 		f.lose(x.missing[0], fmt.Sprintf("within %v, %s did not come to the barrier before the load", meetWithin, names(x.missing)))
 	}
-	if f.gone != nil || err != nil {
-		return errors.Join(f.gone, err)
-	}
-	x.skew = max(x.skew, slices.Max(x.at)-slices.Min(x.at))
-	return nil
+	return cmp.Or(f.gone, err)
 }
 
 func (x *meeting) met(m *member, said *message) {
 	if i := slices.Index(x.missing, m); i >= 0 && said.ID == x.id {
-		x.missing, x.at = slices.Delete(x.missing, i, i+1), append(x.at, said.At)
+		x.missing = slices.Delete(x.missing, i, i+1)
 	}
 }
 
@@ -85,8 +80,8 @@ func (f *Fleet) until(ctx context.Context, within time.Duration, done func() boo
 	return nil
 }
 
-// reach tells all workers how to reach a server, and waits until each has asked it for its models. A
-// worker that cannot would make its share of the requests fail, as if the server did.
+// reach tells all workers how to reach a server, and waits until each has asked it for its models, and has said how
+// it is. A worker that cannot would make its share of the requests fail, as if the server did.
 func (f *Fleet) reach(ctx context.Context, n int, s *plan.Server, standard bool, state func(string)) error {
 	e := s.Endpoint
 	state("waiting until the workers reach it")
@@ -97,7 +92,7 @@ func (f *Fleet) reach(ctx context.Context, n int, s *plan.Server, standard bool,
 		}})
 	}
 	missing := func() (out []*member) {
-		return slices.DeleteFunc(slices.Clone(f.members), func(m *member) bool { return m.reached[n] != nil })
+		return slices.DeleteFunc(slices.Clone(f.members), func(m *member) bool { return m.reached[n] != nil && m.beaten })
 	}
 	if err := f.until(ctx, reachWithin, func() bool { return len(missing()) == 0 }); err != nil && f.gone == nil {
 		return fmt.Errorf("%s did not say within %v whether the server can be reached from there: %w", names(missing()), reachWithin, err)

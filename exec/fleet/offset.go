@@ -27,7 +27,14 @@ type exchanges []exchange
 
 const mostExchanges = 120
 
+// add adds an exchange. If it contradicts the others, a clock has jumped, as that of a machine that slept does,
+// and only the new one is true.
 func (xs *exchanges) add(x exchange) {
+	if now := x.began + x.trip; len(*xs) > 0 {
+		if best := xs.best(now); (best.offset() - x.offset()).Abs() > best.bound(now)+x.bound(now) {
+			*xs = nil
+		}
+	}
 	if *xs = append(*xs, x); len(*xs) > mostExchanges {
 		*xs = (*xs)[1:]
 	}

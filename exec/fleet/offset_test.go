@@ -30,3 +30,19 @@ func TestBoundHoldsTheTruth(t *testing.T) {
 		must.Hold(t, off.Abs() <= best.bound(at), "the offset is wrong by %v, its bound is %v", off, best.bound(at))
 	}
 }
+
+// A machine that slept has a clock that is behind. The first exchange after it counts, however long it took.
+func TestClockThatJumps(t *testing.T) {
+	xs := exchanges{}
+	for i := range 5 {
+		at := time.Duration(i) * time.Second
+		xs.add(exchange{began: at, trip: time.Millisecond, told: at + time.Hour})
+	}
+	slept := time.Hour + 2*time.Second
+	xs.add(exchange{began: 5 * time.Second, trip: 40 * time.Millisecond, told: 5*time.Second + 30*time.Millisecond + slept})
+	best := xs.best(6 * time.Second)
+	off := slept - best.offset()
+	must.Hold(t, off.Abs() <= best.bound(6*time.Second) && off == -10*time.Millisecond, "the offset is wrong by %v", off)
+	xs.add(exchange{began: 7 * time.Second, trip: 2 * time.Millisecond, told: 7*time.Second + time.Millisecond + slept})
+	must.Hold(t, len(xs) == 2 && xs.best(8*time.Second).trip == 2*time.Millisecond, "%d exchanges are kept that agree", len(xs))
+}

@@ -70,7 +70,9 @@ func (f *Fleet) told(m *member, x *message) {
 		}
 	case hasTokens:
 		for _, t := range x.Tokens {
-			f.heard(t)
+			if fl := f.flights[t.ID]; fl != nil && fl.member == m {
+				f.heard(t)
+			}
 		}
 	case hasBeat:
 		if x.Beat != nil {

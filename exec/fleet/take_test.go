@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/tokgate/tokgate/exec/client"
@@ -64,6 +65,20 @@ func TestAnswersOfWorkers(t *testing.T) {
 	must.Do(t, f.takes(a, line(fromA, 3, ended(known(2, 7))))) // its request, but another one
 	must.Hold(t, f.Gone() != nil && strings.Contains(f.Gone().Error(), "worker a was lost"), "a worker answers for another request: %v", f.Gone())
 	must.Hold(t, f.takes(b, []byte("2 {}")) != nil, "a damaged line was taken")
+}
+
+// A request whose client has already gone is cancelled after it was ordered: a worker knows nothing of it before.
+func TestCancelFollowsOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, said := far("a")
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		s := known(0, 0)
+		(&transport{f, 0}).Send(gone, &client.Request{}, client.NewAnswer(&s, nil))
+		synctest.Wait()
+		order, end := strings.Index(said["a"].String(), `"k":"send"`), strings.Index(said["a"].String(), `"k":"cancel"`)
+		must.Hold(t, order >= 0 && end > order, "the worker was told:\n%s", said["a"])
+	})
 }
 
 // The health of a unit is the worst of all workers. Silence is a standstill, and a worker that has said nothing

@@ -28,7 +28,7 @@ const (
 
 	hasTexts  kind = "texts"   // ID, Received: comes before the line of a sample
 	hasBeat   kind = "beat"    // Beat
-	hasMet    kind = "met"     // ID, At: when, by the controller's clock
+	hasMet    kind = "met"     // ID
 	hasReach  kind = "reached" // N, Why: server N was reached, or why not
 	hasLeft   kind = "left"    // Why: the worker ends
 	hasTokens kind = "tokens"  // Tokens
