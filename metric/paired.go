@@ -153,7 +153,7 @@ func Distance(a, b [][]float32) (mean float64, ok bool) {
 		if math.IsNaN(cosine) || math.IsInf(cosine, 0) {
 			cosine = 0
 		}
-		mean += (1 - cosine) / float64(len(a))
+		mean += max(1-cosine, 0) / float64(len(a)) // rounding may make a cosine larger than 1
 	}
 	return mean, len(a) > 0
 }
