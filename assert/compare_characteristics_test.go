@@ -94,7 +94,7 @@ func (o outcomes) share(k int) float64 { return float64(k) / float64(max(o.n, 1)
 func (d duels) judgeAll(n int, seed uint64, effect, tolerance float64) outcomes {
 	r := rand.New(rand.NewPCG(seed, 7))
 	o := outcomes{n: n}
-	bound := &plan.Change{Metric: metric.MustLookup("ttft"), Stat: d.stat, Limit: tolerance}
+	bound := &plan.ChangeBound{Metric: metric.MustLookup("ttft"), Stat: d.stat, Limit: tolerance}
 	claim := &plan.Claim{Severity: plan.SeverityError}
 	for range n {
 		c := compare.OfUnits(d.draw(r, effect), bound, claim, plan.Policy{Decide: plan.Certified})

@@ -80,7 +80,7 @@ func claimOf(better bool, changes []string) *plan.Claim {
 	c := &plan.Claim{Improve: better}
 	for _, text := range changes {
 		words := strings.Fields(text)
-		ch := &plan.Change{Metric: metric.MustLookup(words[0]), Text: text}
+		ch := &plan.ChangeBound{Metric: metric.MustLookup(words[0]), Text: text}
 		last := words[len(words)-1]
 		if len(words) == 3 {
 			ch.Stat, _ = metric.ParseStat(words[1])
@@ -456,7 +456,7 @@ func TestCompareCapacityFromNothing(t *testing.T) {
 		{"nothing to lose", -0.1, false, 1, 0, 1, Error, "the control passed at no load"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			claim := &plan.Claim{Improve: row.improve, Changes: []*plan.Change{{Metric: metric.Def{Name: "capacity", Unit: metric.Requests, Better: metric.HigherIsBetter}, Limit: row.change}}}
+			claim := &plan.Claim{Improve: row.improve, Changes: []*plan.ChangeBound{{Metric: metric.Def{Name: "capacity", Unit: metric.Requests, Better: metric.HigherIsBetter}, Limit: row.change}}}
 			p, run := duel{rounds: 8, perRound: 40, claims: []*plan.Claim{claim}}.make()
 			w := p.Workloads[0]
 			w.Capacity = &plan.Capacity{}

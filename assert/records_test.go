@@ -110,7 +110,7 @@ func TestCompareRecords(t *testing.T) {
 		return &r
 	}
 	odd := func() []*plan.Claim {
-		return []*plan.Claim{{Changes: []*plan.Change{{Metric: metric.MustLookup("odd_answers"), Limit: 3, Points: true, Text: "count +3"}}}}
+		return []*plan.Claim{{Changes: []*plan.ChangeBound{{Metric: metric.MustLookup("odd_answers"), Limit: 3, Points: true, Text: "count +3"}}}}
 	}
 	for _, row := range []struct {
 		name, says         string

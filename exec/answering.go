@@ -24,7 +24,7 @@ const Answered metric.Phase = "answers"
 // computes how likely each answer is, if necessary in its next leg. It does the same with some of
 // the measured answers (see sampled.go).
 type answering struct {
-	*turns
+	*alternation
 	places []place // where answers are compared: for each workload, the level with the highest load
 	due    []int   // number of prompts, for each round
 	most   int     // largest number of tokens in one answer
@@ -49,13 +49,13 @@ type response struct {
 	values  map[*side][]float64 // the tokens' log-probabilities, by each server that scored
 	prompt  client.Prompt       // of a measured request; the prompts of other questions are made again
 	vectors [][]float32         // embeddings, which are kept until the run ends; nil for text
-	part    int                 // index of a measured request's workload in series.asks
+	part    int                 // index of a measured request's workload in levelRun.asks
 }
 
 // answersOf prepares the answers for a group of comparisons. It returns nil if none of them has an
 // answers block.
-func (t *turns) answersOf() *answering {
-	a := &answering{turns: t}
+func (t *alternation) answersOf() *answering {
+	a := &answering{alternation: t}
 	prompts := 0
 	for _, c := range t.group.Compares {
 		if c.Answers != nil {
@@ -174,12 +174,12 @@ func (a *answering) ask(x *side) {
 		due += len(asked[i])
 	}
 	done := a.count(x, false, due)
-	for i, s := range x.series {
+	for i, s := range x.runs {
 		a.askAll(x, s, asked[i], done)
 	}
 }
 
-func (a *answering) askAll(x *side, s *series, questions []question, done func()) {
+func (a *answering) askAll(x *side, s *levelRun, questions []question, done func()) {
 	ctx, cancel := context.WithCancel(a.flying)
 	defer cancel()
 	a.several(len(questions), inFlight(s), func(i int, over func(func())) {
@@ -216,7 +216,7 @@ func (a *answering) count(x *side, reading bool, due int) func() {
 }
 
 // request returns the request that sends a question to a server.
-func (a *answering) request(s *series, q question) (client.Request, error) {
+func (a *answering) request(s *levelRun, q question) (client.Request, error) {
 	of := s.asks[q.order%len(s.asks)] // the parts of a mix take turns
 	request, greedy := of.request, 0.0
 	prompt, err := of.prompts.Prompt(PromptID{Level: q.level, Phase: Answered, Order: q.order / len(s.asks)})
@@ -227,7 +227,7 @@ func (a *answering) request(s *series, q question) (client.Request, error) {
 }
 
 // hear keeps an answer.
-func (a *answering) hear(x *side, s *series, q question, sample *metric.Sample, said client.Said) {
+func (a *answering) hear(x *side, s *levelRun, q question, sample *metric.Sample, said client.Said) {
 	if sample.Canceled() {
 		return // there is no answer
 	}
@@ -270,7 +270,7 @@ func (a *answering) score(x *side) {
 				list = append(list, h)
 			}
 		}
-		s := x.series[i]
+		s := x.runs[i]
 		a.several(len(list), inFlight(s), func(i int, over func(func())) {
 			h := list[i]
 			request, err := a.scoredRequest(s, h)

@@ -75,7 +75,7 @@ func TestAnswering(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := newDuel(tt.rounds, tt.restart, "a", "b")
-			d.Compares[0].Answers = &plan.Reading{Prompts: 53, MaxTokens: 2}
+			d.Compares[0].Answers = &plan.Answering{Prompts: 53, MaxTokens: 2}
 			d.Servers[0].Engine, d.Servers[1].Engine = tt.engine, tt.engine
 			c := clock.NewVirtual()
 			readers := map[string]*reader{}
@@ -160,7 +160,7 @@ func TestAnswering(t *testing.T) {
 // missing.
 func TestAnsweringCutShort(t *testing.T) {
 	d := newDuel(5, plan.RestartLeg, "a", "b")
-	d.Compares[0].Answers = &plan.Reading{Prompts: 50, MaxTokens: 2}
+	d.Compares[0].Answers = &plan.Answering{Prompts: 50, MaxTokens: 2}
 	c := clock.NewVirtual()
 	ctx, interrupt := context.WithCancel(t.Context())
 	legs := 0
@@ -188,7 +188,7 @@ func TestAnsweringCutShort(t *testing.T) {
 // turn of a server (its first leg).
 func TestAnsweringUnread(t *testing.T) {
 	d := newDuel(5, plan.RestartLeg, "a", "b")
-	d.Compares[0].Answers = &plan.Reading{Prompts: 50, MaxTokens: 2}
+	d.Compares[0].Answers = &plan.Answering{Prompts: 50, MaxTokens: 2}
 	c := clock.NewVirtual()
 	run := d.runOn(t, c, func(config *exec.Config) {
 		launch := config.Launch
@@ -210,7 +210,7 @@ func TestAnsweringUnread(t *testing.T) {
 func TestAnsweringWithholds(t *testing.T) {
 	for store, kept := range map[plan.Store]bool{"": true, plan.StoreText: true, plan.StoreHash: false, plan.StoreNone: false} {
 		d := newDuel(5, plan.RestartLeg, "a", "b")
-		d.Compares[0].Answers = &plan.Reading{Prompts: 10, MaxTokens: 2}
+		d.Compares[0].Answers = &plan.Answering{Prompts: 10, MaxTokens: 2}
 		d.Servers[0].Engine, d.Servers[1].Engine = "llama.cpp", "llama.cpp"
 		d.Workloads[0].Answers.Store = store
 		for _, p := range d.run(t, nil).Comparisons[0].Answers.Pairs {
@@ -226,7 +226,7 @@ func TestAnsweringWithholds(t *testing.T) {
 func TestAnsweringSheds(t *testing.T) {
 	run := func(budget time.Duration) *metric.Run {
 		d := newDuel(8, plan.RestartLeg, "a", "b")
-		d.Compares[0].Answers = &plan.Reading{Prompts: 80, MaxTokens: 2}
+		d.Compares[0].Answers = &plan.Answering{Prompts: 80, MaxTokens: 2}
 		d.Servers[0].Engine, d.Servers[1].Engine = "llama.cpp", "llama.cpp" // which read nothing
 		return d.run(t, func(c *exec.Config) { c.Budget = budget })
 	}

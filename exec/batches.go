@@ -36,7 +36,7 @@ func (w *window) fills() {
 // batches measures until further batches of the level's window have ended that count. due holds the
 // number of measured requests of each of them. A batch that the generator's machine disturbed does
 // not count; another one is measured at the end in its place.
-func (s *series) batches(due []int) (ended bool, lost error) {
+func (s *levelRun) batches(due []int) (ended bool, lost error) {
 	l := s.level
 	if s.sheds && s.tight(l) {
 		l.Shed += len(due)
@@ -67,7 +67,7 @@ func (s *series) batches(due []int) (ended bool, lost error) {
 }
 
 // opens begins the window. due holds the numbers of measured requests of the batches planned so far.
-func (s *series) opens(due []int) bool {
+func (s *levelRun) opens(due []int) bool {
 	if !s.check() {
 		if len(s.level.Rounds) == 0 {
 			s.level.Skipped = s.why()
@@ -80,14 +80,14 @@ func (s *series) opens(due []int) bool {
 	return true
 }
 
-func (s *series) plans(sizes []int) {
+func (s *levelRun) plans(sizes []int) {
 	for _, n := range sizes {
 		s.draws(s.win.round, []int{n})
 	}
 	s.win.batches.Plan(sizes)
 }
 
-func (s *series) takes() {
+func (s *levelRun) takes() {
 	w := s.win
 	w.fills()
 	now := s.Clock.Now()
@@ -111,7 +111,7 @@ func (s *series) takes() {
 
 // closes ends the window, if one is open. Requests that are in flight although the level is decided
 // are cancelled, and their batches are kept beside those that were judged.
-func (s *series) closes() {
+func (s *levelRun) closes() {
 	w := s.win
 	if w == nil {
 		return

@@ -22,7 +22,7 @@ type hunt struct {
 	levelSearch searching
 	saturation  *metric.Level         // measured the largest rate; nil if no rate is searched
 	known       map[int]*metric.Level // fixed levels by N
-	levels      map[sampleSet]*series
+	levels      map[sampleSet]*levelRun
 	visits      []visit
 	notes       []string
 	unreset     bool // a note says that the server's caches could not be cleared
@@ -70,7 +70,7 @@ func (r *runner) searchCapacity(t *Target, s *plan.Server, w *plan.Workload) (lo
 	default:
 		h := &hunt{
 			runner: r, target: t, server: s, workload: w, capacity: w.Capacity,
-			known: map[int]*metric.Level{}, levels: map[sampleSet]*series{},
+			known: map[int]*metric.Level{}, levels: map[sampleSet]*levelRun{},
 		}
 		lost = h.seek(out, budget)
 	}
@@ -215,7 +215,7 @@ func (h *hunt) measuredBefore() []search.Result {
 		if l.Server != h.server.Address() || l.Workload != h.workload.Address() || l.Probe != nil || shape.Searched(l) != h.capacity.Over {
 			continue
 		}
-		s := &series{level: l}
+		s := &levelRun{level: l}
 		n := h.units(s)
 		if n == 0 {
 			continue

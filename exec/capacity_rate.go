@@ -40,7 +40,7 @@ func (h *hunt) saturates(budget time.Duration) (largest, least float64, left tim
 }
 
 // share divides the requests of a probe into rounds. It returns the number of requests in each.
-func (h *hunt) share(s *series, requests int) []int {
+func (h *hunt) share(s *levelRun, requests int) []int {
 	if !h.counts().Rates {
 		return s.Level.More(requests)
 	}

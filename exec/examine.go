@@ -12,13 +12,13 @@ import (
 )
 
 // examine checks the answers that were kept. No request is in flight meanwhile.
-func (s *series) examine() {
+func (s *levelRun) examine() {
 	for _, of := range s.asks {
 		s.examineOf(of)
 	}
 }
 
-func (s *series) examineOf(of *asking) {
+func (s *levelRun) examineOf(of *asking) {
 	a := of.kept
 	if len(a.texts) == 0 || s.target == nil || s.target.Tokens == nil || !s.check() {
 		return
@@ -34,7 +34,7 @@ func (s *series) examineOf(of *asking) {
 	of.level.Answers = &found
 }
 
-func (s *series) recount(of *asking) {
+func (s *levelRun) recount(of *asking) {
 	a := of.kept
 	ctx, cancel := clock.WithTimeout(s.starting, s.Clock, recountTime)
 	defer cancel()
@@ -78,7 +78,7 @@ func countEqual(kept []keptAnswer) (compared, same int) {
 
 // testCache tests whether the server caches whole answers. The result is nil if the test shows
 // nothing: a request failed, the answers differ, or the generator stood still meanwhile.
-func (s *series) testCache(of *asking) *metric.CacheTest {
+func (s *levelRun) testCache(of *asking) *metric.CacheTest {
 	stop := watchBeats(s.Clock)
 	test := s.sendAgain(of)
 	if len(stop().health.Standstills) > 0 {
@@ -90,7 +90,7 @@ func (s *series) testCache(of *asking) *metric.CacheTest {
 // sendAgain sends one new prompt several times, and then another one. The next request is sent after
 // the answer to the last. The server may read the prompt from its prefix cache, but must generate
 // every answer anew. The result is nil if a request failed or the answers differ.
-func (s *series) sendAgain(of *asking) *metric.CacheTest {
+func (s *levelRun) sendAgain(of *asking) *metric.CacheTest {
 	request := of.request
 	request.Output, request.Timeout = min(of.workload.Output.Mean, againTokens), againTime
 	if request.Output < againTokens/3 {
@@ -124,7 +124,7 @@ func (s *series) sendAgain(of *asking) *metric.CacheTest {
 	return &test
 }
 
-func (s *series) sendAlone(request *client.Request) (*metric.Sample, string) {
+func (s *levelRun) sendAlone(request *client.Request) (*metric.Sample, string) {
 	sample, over := &metric.Sample{OutputAsked: request.Output}, false
 	answer := client.NewAnswer(sample, func(*metric.Sample) { s.Clock.Post(func() { over = true }) })
 	answer.Keep(keptBytes)

@@ -17,7 +17,7 @@ import (
 // flight is one request in flight.
 type flight struct {
 	number int // in order of start
-	turn   shape.Turn
+	turn   shape.Due
 	lot    *lot           // the requests of the same workload in this round
 	nth    int            // number of the request in the lot
 	known  metric.Sample  // what was known of the request when it was sent
@@ -86,7 +86,7 @@ func (f *flight) repeats(s *metric.Sample) {
 const replyBytes = 1 << 20
 
 func (rd *round) send(step shape.Step) {
-	t := step.Turn
+	t := step.Due
 	prompt, ok := rd.chats[t.Chat]
 	if delete(rd.chats, t.Chat); !ok {
 		prompt = rd.prompt(t)
@@ -166,7 +166,7 @@ func (h heard) Event(at time.Duration, e *client.Event) {
 func (h heard) Heard(at time.Duration, n int) { h.ear.Hear(at, n) }
 
 // sample returns a sample with what is known of a request, except its lengths, when it is due.
-func (rd *round) sample(t shape.Turn, at time.Duration) metric.Sample {
+func (rd *round) sample(t shape.Due, at time.Duration) metric.Sample {
 	unit, order := rd.shapes.Place(t, at)
 	out := metric.Sample{
 		Server: rd.level.Server, Workload: rd.level.Workload, Level: rd.level.Name, Round: rd.out.Index,

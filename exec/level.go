@@ -19,7 +19,7 @@ func (r *runner) level(t *Target, c Case) (lost error) {
 	l := r.newLevel(c)
 	defer r.done(l)
 
-	s, lost := r.series(t, c, l)
+	s, lost := r.runOf(t, c, l)
 	if s == nil {
 		return lost
 	}
@@ -53,7 +53,7 @@ func (r *runner) level(t *Target, c Case) (lost error) {
 
 // reaches measures the level up to a look and judges it there. It reports whether the level
 // continues, to the next looks.
-func (s *series) reaches(at plan.Look, next []plan.Look) (on bool, lost error) {
+func (s *levelRun) reaches(at plan.Look, next []plan.Look) (on bool, lost error) {
 	l := s.level
 	if at.Extends {
 		if !s.affords(at) {
@@ -106,7 +106,7 @@ func (r *runner) looks(c Case) []plan.Look {
 
 // decides judges the level at a look, and reports whether the level continues. A look is a planned
 // judgement of a level that still runs.
-func (s *series) decides(at plan.Look, last bool) (on bool, lost error) {
+func (s *levelRun) decides(at plan.Look, last bool) (on bool, lost error) {
 	l, look := s.level, metric.Look{Requests: at.Requests, Planned: at.Planned, Spent: at.Spent}
 	if s.Level.Duration > 0 {
 		look.Requests = s.measured()
@@ -143,7 +143,7 @@ func (s *series) decides(at plan.Look, last bool) (on bool, lost error) {
 
 // ends handles the planned end of a level. Nothing in the run depends on its last look but a
 // saturation after the level. So a level without a saturation is judged only after the run.
-func (s *series) ends(look metric.Look) (lost error) {
+func (s *levelRun) ends(look metric.Look) (lost error) {
 	l := s.level
 	if l.Saturation != nil && s.Judge != nil {
 		_, lost = s.judged(look)
@@ -157,7 +157,7 @@ func (s *series) ends(look metric.Look) (lost error) {
 // affords reports whether the level may be extended up to a look. The budget must suffice for the
 // extension, for the cases that have not run yet and for the searches. The requests of a level with
 // a fixed duration must stay within max_requests.
-func (s *series) affords(at plan.Look) bool {
+func (s *levelRun) affords(at plan.Look) bool {
 	if !s.check() {
 		return false
 	}

@@ -10,7 +10,7 @@ import (
 
 // looksMidway judges a rate while its window is measured, at looks that can only fail it. A failure
 // ends the window; otherwise the load goes on.
-func (s *series) looksMidway(rd *round) {
+func (s *levelRun) looksMidway(rd *round) {
 	looks := s.midway
 	s.midway = nil
 	for _, at := range looks {
@@ -34,10 +34,10 @@ func (s *series) looksMidway(rd *round) {
 }
 
 // failed reports whether an exact threshold of a probe fails for good.
-func (s *series) failed() bool { return s.fails != nil && len(s.level.Rounds) > 0 && s.fails() }
+func (s *levelRun) failed() bool { return s.fails != nil && len(s.level.Rounds) > 0 && s.fails() }
 
 // notesEnd notes that a look ended the level early.
-func (s *series) notesEnd(at plan.Look, outcome search.Outcome) {
+func (s *levelRun) notesEnd(at plan.Look, outcome search.Outcome) {
 	said := map[search.Outcome]string{search.Pass: "passed", search.Fail: "failed"}[outcome]
 	part := fmt.Sprintf("%d of %d requests", at.Requests, s.Level.Requests)
 	if s.Level.Duration > 0 {

@@ -95,7 +95,7 @@ func (rd *round) typed(m *mixed) []int {
 // lotOf returns the lot of a request, which is the requests of its part of the mix. nth is the
 // number of the request in that lot and phase. The number of warm-up and filler requests is not
 // known in advance, so the order of their parts is drawn block by block.
-func (rd *round) lotOf(t shape.Turn) (l *lot, nth int) {
+func (rd *round) lotOf(t shape.Due) (l *lot, nth int) {
 	m, phase, order := rd.mix[t.Batch], t.Phase, t.Order
 	if rd.Workload.Mix == nil {
 		return m.lots[0], order

@@ -22,7 +22,7 @@ func (x *side) has(places []place) bool {
 }
 
 // places lists the places of all cases of the given sides, each place once.
-func (t *turns) places(sides []*side) []place {
+func (t *alternation) places(sides []*side) []place {
 	var out []place
 	for _, x := range sides {
 		for _, c := range x.cases {
@@ -39,11 +39,11 @@ func (t *turns) places(sides []*side) []place {
 // allows it, all of them are measured again with another seed. The decision uses only the
 // generator's own records, before anything is compared. settle returns the places to measure again;
 // nil if the round is not complete.
-func (t *turns) settle(sides []*side, whole bool, voids func(d metric.Disturbance, voided int) bool) (again []place) {
+func (t *alternation) settle(sides []*side, whole bool, voids func(d metric.Disturbance, voided int) bool) (again []place) {
 	for _, p := range t.places(sides) {
-		var legs []*series
+		var legs []*levelRun
 		for _, x := range sides {
-			for i, s := range x.series {
+			for i, s := range x.runs {
 				if placeOf(x.cases[i]) == p && s.held != nil {
 					legs = append(legs, s)
 				}

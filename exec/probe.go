@@ -13,7 +13,7 @@ const mostInvalid = 2
 
 // units returns how much of a level was measured: its number of requests. For a load of users it is
 // the number of complete rounds, because the requests of users are not known beforehand.
-func (h *hunt) units(s *series) int {
+func (h *hunt) units(s *levelRun) int {
 	if !h.counts().ByUnits {
 		return s.measured()
 	}
@@ -95,7 +95,7 @@ func (h *hunt) probe(p search.Probe) (search.Result, error) {
 }
 
 // later returns the rounds from the first look to the last.
-func (h *hunt) later(s *series, looks []int) (due []int) {
+func (h *hunt) later(s *levelRun, looks []int) (due []int) {
 	for i := range looks[1:] {
 		due = append(due, h.share(s, looks[i+1]-looks[i])...)
 	}
@@ -104,7 +104,7 @@ func (h *hunt) later(s *series, looks []int) (due []int) {
 
 // samples returns the level whose samples a probe extends. It creates the level if it is new, and
 // sets the field Skipped if the level cannot run.
-func (h *hunt) samples(p search.Probe) (s *series, lost error) {
+func (h *hunt) samples(p search.Probe) (s *levelRun, lost error) {
 	key := sampleSet{p.N, p.Set}
 	if s := h.levels[key]; s != nil {
 		return s, nil
@@ -118,10 +118,10 @@ func (h *hunt) samples(p search.Probe) (s *series, lost error) {
 	if h.saturation != nil {
 		takes(l, h.saturation)
 	}
-	s, lost = h.series(h.target, c, l)
+	s, lost = h.runOf(h.target, c, l)
 	if s == nil {
 		h.done(l)
-		s = &series{level: l}
+		s = &levelRun{level: l}
 	} else if h.workload.Exact() {
 		s.fails = func() bool { return h.judge(h.workload, h.view(l), Look{Planned: 1}).ForGood }
 	}
@@ -129,7 +129,7 @@ func (h *hunt) samples(p search.Probe) (s *series, lost error) {
 	return s, lost
 }
 
-func (h *hunt) cutShort(s *series, r *search.Result) {
+func (h *hunt) cutShort(s *levelRun, r *search.Result) {
 	if len(s.level.Rounds) == 0 {
 		return // the run ended before the round began
 	}

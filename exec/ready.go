@@ -28,7 +28,7 @@ type turnID struct {
 	order, batch int
 }
 
-func idOf(t shape.Turn) turnID { return turnID{t.Phase, t.Order, t.Batch} }
+func idOf(t shape.Due) turnID { return turnID{t.Phase, t.Order, t.Batch} }
 
 // prepare makes prompts in advance, so that no request has to wait for its prompt.
 func (rd *round) prepare(of shape.Prompts) {
@@ -36,7 +36,7 @@ func (rd *round) prepare(of shape.Prompts) {
 		rd.ready.prompts = map[turnID]client.Prompt{}
 	}
 	for i := 0; i < of.N && rd.ready.bytes < maxReady && rd.check() && !rd.halted(); i++ {
-		t := shape.Turn{Turn: load.Turn{Phase: of.Phase, Order: of.From + i}, Batch: of.Batch}
+		t := shape.Due{Ticket: load.Ticket{Phase: of.Phase, Order: of.From + i}, Batch: of.Batch}
 		if _, ok := rd.ready.prompts[idOf(t)]; ok {
 			continue
 		}
@@ -48,7 +48,7 @@ func (rd *round) prepare(of shape.Prompts) {
 
 // written returns the prompt p with its encoded request, if the transport can encode requests in
 // advance. It leaves out conversations, because their prompts contain earlier answers.
-func (rd *round) written(t shape.Turn, p client.Prompt) client.Prompt {
+func (rd *round) written(t shape.Due, p client.Prompt) client.Prompt {
 	transport, ok := rd.target.Transport.(client.Prepared)
 	l, nth := rd.lotOf(t)
 	if !ok || l.workload.Prompt.Turns.Several() {
@@ -61,7 +61,7 @@ func (rd *round) written(t shape.Turn, p client.Prompt) client.Prompt {
 
 // output returns the number of output tokens for a request, the nth of its phase within its
 // workload.
-func (l *lot) output(t shape.Turn, nth int) int {
+func (l *lot) output(t shape.Due, nth int) int {
 	switch {
 	case t.Chat != nil:
 		return l.lengths.At(t.Length())
@@ -97,7 +97,7 @@ func (rd *round) connect(n int) {
 
 // makeAhead makes the prompt of a later request, when the loop has nothing urgent to do. The request
 // may be nil.
-func (rd *round) makeAhead(later *shape.Turn) {
+func (rd *round) makeAhead(later *shape.Due) {
 	if later == nil {
 		return
 	}
@@ -109,7 +109,7 @@ func (rd *round) makeAhead(later *shape.Turn) {
 }
 
 // prompt returns one prompt. If the prompt cannot be made, it cuts the round short.
-func (rd *round) prompt(t shape.Turn) client.Prompt {
+func (rd *round) prompt(t shape.Due) client.Prompt {
 	id := idOf(t)
 	if p, ok := rd.ready.prompts[id]; ok {
 		delete(rd.ready.prompts, id)

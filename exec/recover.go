@@ -20,7 +20,7 @@ const (
 	recoveredWithin = 2 * time.Minute
 )
 
-func (s *series) aloneBefore() (slowest time.Duration) {
+func (s *levelRun) aloneBefore() (slowest time.Duration) {
 	for range aloneFirst {
 		slowest = max(slowest, s.alone(recoveredWithin))
 	}
@@ -29,7 +29,7 @@ func (s *series) aloneBefore() (slowest time.Duration) {
 
 // recovers waits until a request alone is about as fast as before the saturation, when the slowest
 // took the given time. It returns false if that takes too long, or if the time before is 0.
-func (s *series) recovers(slowest time.Duration) bool {
+func (s *levelRun) recovers(slowest time.Duration) bool {
 	end := s.Clock.Now() + recoveredWithin
 	for slowest > 0 && s.check() && s.Clock.Now() < end {
 		next := min(s.Clock.Now()+recoveredEach, end)
@@ -41,7 +41,7 @@ func (s *series) recovers(slowest time.Duration) bool {
 	return false
 }
 
-func (s *series) pause(until time.Duration) {
+func (s *levelRun) pause(until time.Duration) {
 	over := until <= s.Clock.Now()
 	defer s.Clock.Timer(until, func() { over = true })()
 	s.runUntil(func() bool { return over || !s.check() })
@@ -49,7 +49,7 @@ func (s *series) pause(until time.Duration) {
 
 // alone sends one request with a new prompt, for one token, and returns its TTFT. It returns 0 if the
 // token has not come within the given time. Of a mix it sends the first part.
-func (s *series) alone(within time.Duration) time.Duration {
+func (s *levelRun) alone(within time.Duration) time.Duration {
 	ctx, cancel := context.WithCancel(s.flying)
 	defer cancel()
 	id := PromptID{Level: s.level.Name, Round: len(s.level.Rounds), Phase: Alone, Order: s.aloneSent}

@@ -28,7 +28,7 @@ const (
 
 // residual observes what the server keeps of a level.
 type residual struct {
-	*series
+	*levelRun
 	of     *plan.Residue
 	out    *metric.Residue
 	began  time.Duration
@@ -40,12 +40,12 @@ type residual struct {
 type counted struct{ tokens, answers metric.Value }
 
 // residue begins to observe what the server keeps of the level; nil if that is not asked.
-func (s *series) residue() *residual {
+func (s *levelRun) residue() *residual {
 	of := s.Plan.Residual(s.Server, s.Workload, s.Level)
 	if of == nil {
 		return nil
 	}
-	r := &residual{series: s, of: of, out: &metric.Residue{}}
+	r := &residual{levelRun: s, of: of, out: &metric.Residue{}}
 	s.level.Residue = r.out
 	s.warm()
 	n := min(max(s.Level.N, 4), MostFirst)

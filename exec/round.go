@@ -24,7 +24,7 @@ type round struct {
 	stages []*metric.Level // the level of each unit, if the units are stages; else nil
 	out    *metric.Round
 	shapes shape.Shape
-	// batches is the shape, if the units are batches of a closed loop; else nil. See series.batches.
+	// batches is the shape, if the units are batches of a closed loop; else nil. See levelRun.batches.
 	batches *shape.Batches
 	walking
 	drawn
@@ -206,8 +206,8 @@ func (rd *round) lead() time.Duration {
 // waking for each would cost more than handing it on.
 const together = 20 * time.Millisecond
 
-func (rd *round) cancel(turns []shape.Turn) {
-	ends := map[shape.Turn]bool{}
+func (rd *round) cancel(turns []shape.Due) {
+	ends := map[shape.Due]bool{}
 	for _, t := range turns {
 		ends[t] = true
 	}

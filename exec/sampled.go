@@ -52,7 +52,7 @@ func (a *answering) pick(x *side, i, due int) *picked {
 	if a == nil || x.asked > a.rounds || a.rounds >= len(a.picks) || !sampled(x.cases[i].Workload) {
 		return nil
 	}
-	at, s, round := placeOf(x.cases[i]), x.series[i], a.rounds
+	at, s, round := placeOf(x.cases[i]), x.runs[i], a.rounds
 	for _, p := range a.places {
 		if p != at {
 			continue
@@ -67,7 +67,7 @@ func (a *answering) pick(x *side, i, due int) *picked {
 
 // sampled keeps a measured answer. It leaves out answers whose text does not show all that the
 // model wrote, and those at temperature 0 in a mix.
-func (a *answering) sampled(x *side, s *series, q question, f *flight, said client.Said) {
+func (a *answering) sampled(x *side, s *levelRun, q question, f *flight, said client.Said) {
 	t := f.lot.workload.Request.Temperature
 	if f.sample.Canceled() || said.Cut || len(said.Calls) > 0 || t != nil && *t == 0 {
 		return
@@ -82,7 +82,7 @@ func (a *answering) sampled(x *side, s *series, q question, f *flight, said clie
 	x.heard = append(x.heard, h)
 }
 
-func (a *answering) scoredRequest(s *series, h *response) (client.Request, error) {
+func (a *answering) scoredRequest(s *levelRun, h *response) (client.Request, error) {
 	if !h.measured {
 		return a.request(s, h.question)
 	}

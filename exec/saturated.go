@@ -50,7 +50,7 @@ func (r *runner) saturation(t *Target, c Case, x saturating) (l *metric.Level, l
 	}
 	l.Saturation = nil
 	defer func() { r.observe(metric.LevelDone{Level: l}) }()
-	s, lost := r.series(t, c, l)
+	s, lost := r.runOf(t, c, l)
 	if s == nil {
 		return l, lost
 	}
@@ -80,7 +80,7 @@ func (r *runner) saturation(t *Target, c Case, x saturating) (l *metric.Level, l
 }
 
 func (rd *round) fillerLength(order int) int {
-	l, nth := rd.lotOf(shape.Turn{Turn: load.Turn{Phase: metric.Filler, Order: order}})
+	l, nth := rd.lotOf(shape.Due{Ticket: load.Ticket{Phase: metric.Filler, Order: order}})
 	if l.workload.Output.Natural {
 		return 0
 	}
@@ -93,7 +93,7 @@ func takes(l, saturation *metric.Level) {
 
 // follow saturates the server again, right after a level at a rate. It ends once the server is
 // certainly faster or slower than the rate.
-func (s *series) follow() (lost error) {
+func (s *levelRun) follow() (lost error) {
 	l := s.level
 	before, lost := s.saturated(s.target, s.Case)
 	if lost != nil {
@@ -112,7 +112,7 @@ func (s *series) follow() (lost error) {
 
 // judged judges the level at a look. If only a saturation after the level can show that the server
 // still carries the rate, it first makes this saturation.
-func (s *series) judged(look metric.Look) (j Judgement, lost error) {
+func (s *levelRun) judged(look metric.Look) (j Judgement, lost error) {
 	j = s.judge(s.Workload, s.level, look)
 	if !j.Follows || !s.check() {
 		return j, nil

@@ -15,7 +15,7 @@ import (
 // if the server has one. All turns of a conversation have the same value, also those of a recorded
 // session; a request without a conversation has a value of its own. The value says nothing but
 // that, and differs in each round of each run.
-func (rd *round) inSession(r *client.Request, t shape.Turn) {
+func (rd *round) inSession(r *client.Request, t shape.Due) {
 	name := rd.target.SessionHeader
 	if name == "" {
 		return

@@ -27,7 +27,7 @@ func (r *runner) several(n, atOnce int, begin func(i int, over func(then func())
 
 // inFlight returns the number of requests in flight at the level. For a rate it is the mean over
 // the last round, by Little's law.
-func inFlight(s *series) int {
+func inFlight(s *levelRun) int {
 	if s.level.N > 0 || s.last == nil {
 		return max(s.level.N, 1)
 	}

@@ -15,7 +15,7 @@ import (
 type side struct {
 	server *plan.Server
 	cases  []Case
-	series []*series // one series for each case; nil until the first measurement
+	runs   []*levelRun // one for each case; nil until the first measurement
 	levels []*metric.Level
 	found  *metric.ServerRun
 	target *Target       // nil while the server is not running
@@ -40,7 +40,7 @@ type side struct {
 
 // at makes the runner use the durations that requests took on the side's server, so that a slower
 // server is not expected to be as fast as the other.
-func (t *turns) at(x *side) {
+func (t *alternation) at(x *side) {
 	if t.durations[x] == nil {
 		t.durations[x] = map[*plan.Workload]time.Duration{}
 	}
@@ -50,7 +50,7 @@ func (t *turns) at(x *side) {
 // placed returns a copy of the server that runs on the GPUs of this round, and these GPUs. With
 // side_by_side, both servers run at once: in even rounds each has its own GPUs, and in odd rounds
 // they swap. Without side_by_side it returns the server itself and nil.
-func (t *turns) placed(x *side, s *plan.Server) (*plan.Server, []string) {
+func (t *alternation) placed(x *side, s *plan.Server) (*plan.Server, []string) {
 	if s.Pod != nil {
 		out, pod := *s, *s.Pod
 		pod.Place, out.Pod = t.place(x), &pod
@@ -82,7 +82,7 @@ func (t *turns) placed(x *side, s *plan.Server) (*plan.Server, []string) {
 
 // place returns where in a cluster the pod of a side must start: on the node of the comparison's first
 // start. Side by side the first starts take two nodes, which the servers swap every round.
-func (t *turns) place(x *side) plan.Place {
+func (t *alternation) place(x *side) plan.Place {
 	away := plan.Place{}
 	for _, of := range t.sides {
 		node := ""
@@ -104,7 +104,7 @@ func (t *turns) place(x *side) plan.Place {
 // server, known returns the fact's key in the fingerprint, and its value at the first start.
 // Otherwise key is "". Facts that depend on the GPUs are compared only between starts on the same
 // GPUs.
-func (t *turns) known(x *side, found metric.Fingerprint) (key, was string) {
+func (t *alternation) known(x *side, found metric.Fingerprint) (key, was string) {
 	before := x.found.Fingerprint
 	if was := before["gpu_ids"]; t.Continue != nil && !t.parallel && was != found["gpu_ids"] {
 		return "gpu_ids", was // another card is not equally fast
@@ -125,12 +125,12 @@ func (t *turns) known(x *side, found metric.Fingerprint) (key, was string) {
 }
 
 // start starts the server of a side, one of the compared servers, and prepares its cases.
-func (t *turns) start(x *side) bool { return t.launched(x) && t.prepare(x) }
+func (t *alternation) start(x *side) bool { return t.launched(x) && t.prepare(x) }
 
 // startAll starts the servers that run during the whole comparison. They start at the same time,
 // unless two of them share a GPU. Then they start one after the other, because an engine measures
 // the free memory of a GPU while it starts.
-func (t *turns) startAll() bool {
+func (t *alternation) startAll() bool {
 	var sides []*side
 	for _, x := range t.sides {
 		if len(x.cases) > 0 {
@@ -198,7 +198,7 @@ func separateGPUs(sides []*side) bool {
 
 // launched starts the server of a side, one of the compared servers. It reports whether the server
 // is ready.
-func (t *turns) launched(x *side) bool {
+func (t *alternation) launched(x *side) bool {
 	if x.found == nil {
 		x.found = &metric.ServerRun{
 			Address: x.server.Address(), Declared: t.redacted(x.server.Declared()), Series: x.server.Telemetry.Prometheus.Defs(),
@@ -215,7 +215,7 @@ func (t *turns) launched(x *side) bool {
 
 // prepare checks the started server of a side and prepares its cases. It returns false if the
 // server cannot be measured.
-func (t *turns) prepare(x *side) bool {
+func (t *alternation) prepare(x *side) bool {
 	first := len(x.found.Starts) == 0
 	t.at(x)
 	target := x.target
@@ -235,7 +235,7 @@ func (t *turns) prepare(x *side) bool {
 		if first {
 			x.levels = append(x.levels, t.newLevel(c))
 		}
-		s, lost := t.series(target, c, x.levels[i])
+		s, lost := t.runOf(target, c, x.levels[i])
 		if s == nil {
 			if lost == nil {
 				lost = fmt.Errorf("%s", x.levels[i].Skipped)
@@ -244,10 +244,10 @@ func (t *turns) prepare(x *side) bool {
 			t.done(x.levels[i])
 			return false
 		}
-		if len(x.series) == i {
-			x.series = append(x.series, s)
+		if len(x.runs) == i {
+			x.runs = append(x.runs, s)
 		} else {
-			x.series[i] = s
+			x.runs[i] = s
 		}
 	}
 	return true
@@ -268,11 +268,11 @@ func newStart(s *plan.Server, start int) *plan.Server {
 }
 
 // close ends a server after its leg, its turn in the comparison.
-func (t *turns) close(x *side) bool {
+func (t *alternation) close(x *side) bool {
 	if x.target == nil {
 		return true
 	}
-	for _, s := range x.series {
+	for _, s := range x.runs {
 		if s.examine(); slices.ContainsFunc(s.asks, func(a *asking) bool { return a.level.Answers != nil }) {
 			t.done(s.level)
 		}
@@ -283,7 +283,7 @@ func (t *turns) close(x *side) bool {
 	return x.found.Error == ""
 }
 
-func (t *turns) closeAll() {
+func (t *alternation) closeAll() {
 	for _, x := range t.sides {
 		t.close(x)
 	}

@@ -11,7 +11,7 @@ import (
 
 // planned lists after how many rounds the comparisons of the group are judged. If nobody judges them
 // while they run, it is at their end.
-func (t *turns) planned() []int {
+func (t *alternation) planned() []int {
 	if t.JudgeComparison == nil || t.Plan.Gate.MeasureOnly {
 		return []int{t.group.Compares[0].Rounds}
 	}
@@ -19,7 +19,7 @@ func (t *turns) planned() []int {
 }
 
 // plan sets the looks of the comparisons, which share their error.
-func (t *turns) plan(looks []int) {
+func (t *alternation) plan(looks []int) {
 	t.looks = looks
 	for _, rec := range t.records {
 		rec.Planned = slices.Clone(looks)
@@ -28,7 +28,7 @@ func (t *turns) plan(looks []int) {
 
 // goesOn takes over the rounds, starts and looks of the run that is continued, so that the next
 // round follows them.
-func (t *turns) goesOn(before *metric.Run) {
+func (t *alternation) goesOn(before *metric.Run) {
 	for i, rec := range t.records {
 		j := slices.IndexFunc(before.Comparisons, func(c *metric.Comparison) bool { return c != nil && c.Name == rec.Name })
 		if j < 0 || len(before.Comparisons[j].Looks) == 0 {
@@ -52,7 +52,7 @@ func (t *turns) goesOn(before *metric.Run) {
 	}
 }
 
-func (t *turns) takesOver(x *side, c Case, before *metric.Run) {
+func (t *alternation) takesOver(x *side, c Case, before *metric.Run) {
 	i := slices.IndexFunc(before.Levels, func(l *metric.Level) bool {
 		return l.Server == x.server.Address() && l.Workload == c.Workload.Address() && l.Name == c.Level.Name
 	})
@@ -81,7 +81,7 @@ func (t *turns) takesOver(x *side, c Case, before *metric.Run) {
 // play runs rounds and judges the comparisons at their looks, until all are decided or the last look
 // was made. It returns early if something ended the run, or if the budget is too short for another
 // round.
-func (t *turns) play() {
+func (t *alternation) play() {
 	unit := t.group.Compares[0].Unit()
 	for {
 		if t.rounds%unit == 0 && !t.affords(unit) {
@@ -107,7 +107,7 @@ func (t *turns) play() {
 
 // failsForGood reports whether an exact threshold of an undecided candidate fails already, whatever its
 // further starts bring. The comparison is then judged at once.
-func (t *turns) failsForGood() bool {
+func (t *alternation) failsForGood() bool {
 	if len(t.looks) < 2 || t.Judge == nil {
 		return false
 	}
@@ -127,7 +127,7 @@ func (t *turns) failsForGood() bool {
 // affords reports whether the budget has time for further rounds. If not, the comparisons end as
 // their last look left them. A comparison that is judged once is judged on the rounds so far, if they
 // are enough.
-func (t *turns) affords(rounds int) bool {
+func (t *alternation) affords(rounds int) bool {
 	first := t.looks[0]
 	switch {
 	case t.rounds < min(first, fewestRounds) || !t.timeShort(rounds):
@@ -148,7 +148,7 @@ func (t *turns) affords(rounds int) bool {
 
 // foresee leaves out the looks for which the budget has no time, before the first look. The others
 // then share the whole error.
-func (t *turns) foresee() {
+func (t *alternation) foresee() {
 	if t.deadline == 0 {
 		return
 	}
@@ -162,7 +162,7 @@ func (t *turns) foresee() {
 
 // pace returns the mean time of a round so far, with the starts of its servers. The first round of a
 // session has cold starts, so later rounds tell better what the next ones take.
-func (t *turns) pace() time.Duration {
+func (t *alternation) pace() time.Duration {
 	if n := t.rounds - t.earlier; n > 1 {
 		return (t.Clock.Now() - t.warm) / time.Duration(n-1)
 	}
@@ -170,12 +170,12 @@ func (t *turns) pace() time.Duration {
 }
 
 // timeShort reports whether the time budget is too short for the given number of further rounds.
-func (t *turns) timeShort(rounds int) bool {
+func (t *alternation) timeShort(rounds int) bool {
 	return t.deadline > 0 && time.Duration(rounds)*t.pace() > t.spare()-t.promised()
 }
 
 // look judges the comparisons that are not decided yet. It reports whether all are decided now.
-func (t *turns) look() (all bool) {
+func (t *alternation) look() (all bool) {
 	last := t.rounds == slices.Max(t.looks)
 	if last || len(t.looks) == 1 {
 		t.answering.rest()
@@ -200,7 +200,7 @@ func (t *turns) look() (all bool) {
 }
 
 // running returns the servers of the comparisons that are not decided yet.
-func (t *turns) running() []*side {
+func (t *alternation) running() []*side {
 	var out []*side
 	for _, x := range t.sides {
 		if slices.ContainsFunc(t.group.Compares, func(c *plan.Compare) bool {

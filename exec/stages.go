@@ -10,7 +10,7 @@ import (
 // stage. The error lost means that the server is lost.
 func (r *runner) stages(t *Target, cases []Case) (lost error) {
 	begin := r.Clock.Now()
-	var all []*series
+	var all []*levelRun
 	var levels []*metric.Level
 	defer func() {
 		for _, l := range levels {
@@ -21,7 +21,7 @@ func (r *runner) stages(t *Target, cases []Case) (lost error) {
 		r.remaining--
 		l := r.newLevel(c)
 		levels = append(levels, l)
-		s, err := r.series(t, c, l)
+		s, err := r.runOf(t, c, l)
 		if s == nil {
 			lost = err
 			continue

@@ -17,7 +17,7 @@ const warmAtOnce = 8
 
 // warm fills the server's cache with the shared prefixes of the level's prompts. It does so once
 // after each start of the server, before the first round.
-func (s *series) warm() {
+func (s *levelRun) warm() {
 	if s.warmed {
 		return
 	}
@@ -29,7 +29,7 @@ func (s *series) warm() {
 	}
 }
 
-func (s *series) warmBy(a *asking) {
+func (s *levelRun) warmBy(a *asking) {
 	ctx, cancel := context.WithCancel(s.flying)
 	defer cancel()
 	open := 0
@@ -46,7 +46,7 @@ func (s *series) warmBy(a *asking) {
 
 // unrecorded sends a request whose sample is not recorded, for so many tokens. The function ended gets
 // the sample when the request has ended.
-func (s *series) unrecorded(ctx context.Context, a *asking, id PromptID, tokens int, ended func(*metric.Sample)) error {
+func (s *levelRun) unrecorded(ctx context.Context, a *asking, id PromptID, tokens int, ended func(*metric.Sample)) error {
 	p, err := a.prompts.Prompt(id)
 	if err != nil {
 		return err

@@ -105,8 +105,8 @@ func (p *Passage) fill() {
 	p.Spread = aboutLine(counts)
 }
 
-// change is a change in the number of requests in flight.
-type change struct {
+// step is a change in the number of requests in flight.
+type step struct {
 	at   time.Duration
 	by   int
 	lost bool // whether the change is the end of a request that timed out
@@ -114,14 +114,14 @@ type change struct {
 
 // changes returns every change in the number of requests in flight in the rounds of the window, in
 // order of time.
-func (p *Passage) changes() []change {
-	var out []change
+func (p *Passage) changes() []step {
+	var out []step
 	for _, r := range p.Rounds {
 		for _, s := range r.All() {
-			out = append(out, change{s.Scheduled, 1, false}, change{s.End, -1, s.Failure != nil && s.Failure.Kind == FailTimeout})
+			out = append(out, step{s.Scheduled, 1, false}, step{s.End, -1, s.Failure != nil && s.Failure.Kind == FailTimeout})
 		}
 	}
-	slices.SortFunc(out, func(a, b change) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(b.by, a.by)) })
+	slices.SortFunc(out, func(a, b step) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(b.by, a.by)) })
 	return out
 }
 

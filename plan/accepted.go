@@ -47,7 +47,7 @@ func (p *Plan) Accepted(w *Workload, level string, t *Threshold) *Threshold {
 
 // AcceptedChange returns the bound that holds at a level of w: ch, or what an accept block sets in its
 // place.
-func (p *Plan) AcceptedChange(c *Compare, w *Workload, level string, ch *Change) *Change {
+func (p *Plan) AcceptedChange(c *Compare, w *Workload, level string, ch *ChangeBound) *ChangeBound {
 	if ch.ofWorkload() {
 		level = ""
 	}
@@ -61,7 +61,7 @@ func (p *Plan) AcceptedChange(c *Compare, w *Workload, level string, ch *Change)
 }
 
 // ofWorkload reports whether the change is judged once for a workload, not at each level.
-func (ch *Change) ofWorkload() bool { return ch.Metric.Name == "capacity" || ch.Metric.Paired }
+func (ch *ChangeBound) ofWorkload() bool { return ch.Metric.Name == "capacity" || ch.Metric.Paired }
 
 // Accept puts the bounds of the accept blocks in the place of the plan's own, for a run of the given
 // date. The date is zero for a simulated run, in which no end has passed. refused gives, by name, why
@@ -131,7 +131,7 @@ func (p *Plan) acceptedClaim(c *Compare, claim *Claim) []*Claim {
 			for _, at := range levels {
 				own := *claim
 				own.Workloads, own.At = []*Workload{w}, at
-				own.Changes = []*Change{p.AcceptedChange(c, w, strings.Join(at, ""), ch)}
+				own.Changes = []*ChangeBound{p.AcceptedChange(c, w, strings.Join(at, ""), ch)}
 				changed = changed || own.Changes[0] != ch
 				split = append(split, &own)
 			}

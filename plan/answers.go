@@ -34,7 +34,7 @@ func (p *Plan) judgesAnswers(w *Workload) bool {
 		slices.ContainsFunc(p.Compares, func(c *Compare) bool {
 			return slices.ContainsFunc(c.Claims, func(claim *Claim) bool {
 				return slices.Contains(claim.Workloads, w) && slices.ContainsFunc(claim.Changes,
-					func(ch *Change) bool { return ch.Metric.OfAnswers })
+					func(ch *ChangeBound) bool { return ch.Metric.OfAnswers })
 			})
 		})
 }

@@ -48,7 +48,7 @@ type Compare struct {
 	Claims  []*Claim
 	// Answers is set if both servers answer the same prompts and the control scores all answers.
 	// The control must then be a server.
-	Answers *Reading
+	Answers *Answering
 	// Skip is the reason why the two servers are not compared; "" if they are compared. Unchanged
 	// is set if the reason is that both servers are equal.
 	Skip      string
@@ -124,8 +124,8 @@ func (c *Compare) Requires() bool {
 // MustHold reports whether the claim can fail the plan.
 func (c *Claim) MustHold() bool { return c.Severity == SeverityError }
 
-// Reading holds the settings of a comparison's answers block.
-type Reading struct {
+// Answering holds the settings of a comparison's answers block.
+type Answering struct {
 	Prompts   int `plan:"prompts"`    // prompts that each server answers, over all workloads and rounds
 	MaxTokens int `plan:"max_tokens"` // of an answer
 	Range     hcl.Range
@@ -150,13 +150,13 @@ type Claim struct {
 	Workloads []*Workload // workloads that the block names; all compared workloads if it names none
 	At        []string    // names of the levels; they do not include the capacity
 	Severity  Severity    `plan:"severity"`
-	Changes   []*Change
+	Changes   []*ChangeBound
 	Range     hcl.Range
 }
 
-// Change is one bound on the change of a metric from control to candidate: "p95
+// ChangeBound is one bound on the change of a metric from control to candidate: "p95
 // +10%".
-type Change struct {
+type ChangeBound struct {
 	Metric metric.Def // the metric that the bound is on; its Name may be "capacity"
 	Stat   metric.Stat
 	// Limit is the change as the plan writes it, with its sign. It is a share of the control's
@@ -169,8 +169,8 @@ type Change struct {
 	TwoSided bool
 	Text     string // the bound as the plan writes it
 	Range    hcl.Range
-	Accept   *Accept // sets Limit and Text; nil if no accept block does
-	Own      *Change // the bound without Accept; nil without one
+	Accept   *Accept      // sets Limit and Text; nil if no accept block does
+	Own      *ChangeBound // the bound without Accept; nil without one
 }
 
 // Workloads lists the compared workloads in the order of the plan. These are the workloads of the
@@ -404,8 +404,8 @@ func (p *Plan) Searches(s *Server, w *Workload) bool {
 }
 
 // Paired lists the changes of the comparison on metrics with the field Paired.
-func (c *Compare) Paired() []*Change {
-	var out []*Change
+func (c *Compare) Paired() []*ChangeBound {
+	var out []*ChangeBound
 	for _, claim := range c.Claims {
 		for _, ch := range claim.Changes {
 			if ch.Metric.Paired {
@@ -439,8 +439,8 @@ func (c *Compare) Unread(work []*Workload) string {
 }
 
 // Capacity is the strictest of the bounds on the capacity of a workload; nil without a bound.
-func (c *Compare) Capacity(w *Workload) *Change {
-	var out *Change
+func (c *Compare) Capacity(w *Workload) *ChangeBound {
+	var out *ChangeBound
 	for _, claim := range c.Claims {
 		for _, ch := range claim.Changes {
 			if ch.Metric.Name == "capacity" && slices.Contains(claim.Workloads, w) && (out == nil || ch.Limit > out.Limit) {

@@ -28,12 +28,12 @@ type Prometheus struct {
 	URL     string            `plan:"url"`
 	Headers map[string]string `plan:"headers"` // sent with every query
 	Stale   time.Duration     `plan:"stale"`   // older samples are no value
-	Series  []Series
+	Series  []Query
 	Range   hcl.Range
 }
 
-// Series is one figure from a Prometheus server. Def is its definition as a metric.
-type Series struct {
+// Query is one figure from a Prometheus server. Def is its definition as a metric.
+type Query struct {
 	Def    metric.Def
 	PromQL string
 }

@@ -66,9 +66,9 @@ func drawnComparison(r *rand.Rand) (*plan.Plan, *metric.Run) {
 	case 9:
 		run.Servers[0].Fingerprint = metric.Fingerprint{"version": "2"}
 	}
-	change := func(name, stat string, limit float64) *plan.Change {
+	change := func(name, stat string, limit float64) *plan.ChangeBound {
 		s, _ := metric.ParseStat(stat)
-		return &plan.Change{Metric: metric.MustLookup(name), Stat: s, Limit: limit, Text: stat}
+		return &plan.ChangeBound{Metric: metric.MustLookup(name), Stat: s, Limit: limit, Text: stat}
 	}
 	c := &plan.Compare{Name: "c", Control: plan.Control{Server: a}, Candidate: b, Rounds: rounds, Restart: plan.RestartLeg, Policy: policy}
 	for range 1 + r.IntN(2) {
@@ -83,7 +83,7 @@ func drawnComparison(r *rand.Rand) (*plan.Plan, *metric.Run) {
 		if claim.Improve {
 			limit = -.05
 		}
-		changes := []*plan.Change{change("ttft", "mean", limit), change("e2e", "mean", limit), change("throughput", "", -limit), change("ttft", "p95", limit)}
+		changes := []*plan.ChangeBound{change("ttft", "mean", limit), change("e2e", "mean", limit), change("throughput", "", -limit), change("ttft", "p95", limit)}
 		claim.Changes = changes[:1+r.IntN(len(changes))]
 		c.Claims = append(c.Claims, claim)
 	}

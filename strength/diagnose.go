@@ -169,7 +169,7 @@ func boundBy(p *plan.Plan, w *plan.Workload, metrics []string) bool {
 	for _, c := range p.Compares {
 		for _, claim := range c.Claims {
 			if claim.MustHold() && slices.Contains(claim.Workloads, w) &&
-				slices.ContainsFunc(claim.Changes, func(x *plan.Change) bool { return slices.Contains(metrics, x.Metric.Name) }) {
+				slices.ContainsFunc(claim.Changes, func(x *plan.ChangeBound) bool { return slices.Contains(metrics, x.Metric.Name) }) {
 				return true
 			}
 		}

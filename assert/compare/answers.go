@@ -10,7 +10,7 @@ import (
 
 // usualOfAnswers are the default limits on how a candidate's natural answers may change. A change
 // beyond its limit warns. A change of the answers' form that is certainly beyond it fails.
-var usualOfAnswers = []plan.Change{
+var usualOfAnswers = []plan.ChangeBound{
 	{Metric: metric.MustLookup("empty"), Stat: metric.Stat{Kind: metric.Rate}, Limit: 0.01, Points: true, Text: "rate +1pp"},
 	{Metric: metric.MustLookup("invalid_text"), Stat: metric.Stat{Kind: metric.Rate}, Limit: 0.01, Points: true, Text: "rate +1pp"},
 	{Metric: metric.MustLookup("repetition"), Stat: metric.Stat{Kind: metric.Rate}, Limit: 0.01, Points: true, Text: "rate +1pp"},
@@ -52,7 +52,7 @@ func implied(p *plan.Plan, c *plan.Compare) *plan.Claim {
 	}
 	for _, ch := range usualOfAnswers {
 		bounded := slices.ContainsFunc(c.Claims, func(claim *plan.Claim) bool {
-			return slices.ContainsFunc(claim.Changes, func(o *plan.Change) bool { return o.Metric.Name == ch.Metric.Name })
+			return slices.ContainsFunc(claim.Changes, func(o *plan.ChangeBound) bool { return o.Metric.Name == ch.Metric.Name })
 		})
 		if ch.Range = c.Range; !bounded {
 			out.Changes = append(out.Changes, &ch)

@@ -30,7 +30,7 @@ func TestFormIsRed(t *testing.T) {
 		{"two of 120", 2, 0, false, verdict.Inconclusive, verdict.SeverityWarn},
 		{"two of 120, of the answers block", 2, 0, true, verdict.Inconclusive, verdict.SeverityWarn},
 	} {
-		bound := &plan.Change{Metric: metric.MustLookup("repetition"), Stat: metric.Stat{Kind: metric.Rate}, Limit: 0.01, Points: true}
+		bound := &plan.ChangeBound{Metric: metric.MustLookup("repetition"), Stat: metric.Stat{Kind: metric.Rate}, Limit: 0.01, Points: true}
 		x := comparison{alpha: 0.05, whole: 0.05, nominal: once, out: &Comparison{}, Input: Input{Block: &plan.Compare{}},
 			usual: &plan.Claim{Severity: plan.SeverityWarn}, reading: &plan.Claim{Severity: plan.SeverityError}}
 		claim := x.usual

@@ -55,7 +55,7 @@ type Rounds struct {
 // ChangeChance is the chance that one required change passes at one level.
 type ChangeChance struct {
 	Workload, Level string
-	Change          *plan.Change
+	Change          *plan.ChangeBound
 	Passes          float64
 	// Impossible means that the change can never be certified with the planned requests, whatever
 	// their values.

@@ -60,10 +60,10 @@ type judging struct {
 	lacks string // reason why the change is not applicable; otherwise ""
 	// instead is the text of the verdict if no number is meaningful; otherwise "".
 	instead string
-	cause   verdict.Cause // of an error
-	sure    bool          // the load generator cannot have caused this failure
-	bound   *plan.Change  // nil: shown only
-	implied bool          // tokgate adds the limit; see fewMore
+	cause   verdict.Cause     // of an error
+	sure    bool              // the load generator cannot have caused this failure
+	bound   *plan.ChangeBound // nil: shown only
+	implied bool              // tokgate adds the limit; see fewMore
 	delta   delta
 	limit   float64 // of the change, in the units of delta
 	pFail   float64 // p-value of the claim that the change is larger than the limit
@@ -141,7 +141,7 @@ func (c *Change) Name() string {
 
 // OfUnits judges a change outside of a plan's comparison. The parameter units holds the changes of
 // independent pairs, each as ln(candidate / control).
-func OfUnits(units []float64, bound *plan.Change, claim *plan.Claim, policy plan.Policy) Change {
+func OfUnits(units []float64, bound *plan.ChangeBound, claim *plan.Claim, policy plan.Policy) Change {
 	alpha := policy.Alpha()
 	c := Change{Metric: bound.Metric, Stat: bound.Stat, Shift: Shift{Interval: verdict.Interval{Confidence: 1 - alpha}}}
 	for _, x := range units {
@@ -182,7 +182,7 @@ func (c *Change) estimate(alpha float64) {
 
 // require judges a change against its bound, as if it were the only one. Holm's rule later decides
 // whether a failure stands, with regard to the other changes.
-func (c *Change) require(bound *plan.Change, claim *plan.Claim, policy plan.Policy, alpha float64) {
+func (c *Change) require(bound *plan.ChangeBound, claim *plan.Claim, policy plan.Policy, alpha float64) {
 	c.bound, c.Improve, c.Severity = bound, claim.Improve, verdict.Severity(claim.Severity)
 	c.Limit = metric.Some(bound.Limit)
 	c.pFail = 1

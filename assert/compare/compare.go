@@ -137,18 +137,18 @@ type comparison struct {
 type claimed struct {
 	index  int // in out.Changes
 	claim  *plan.Claim
-	change *plan.Change
+	change *plan.ChangeBound
 }
 
 // ofCapacity reports whether ch is a change of the capacity, which belongs to no level.
-func ofCapacity(ch *plan.Change) bool { return ch.Metric.Name == "capacity" }
+func ofCapacity(ch *plan.ChangeBound) bool { return ch.Metric.Name == "capacity" }
 
 // ofLevel reports whether the change is judged at each level. Changes of the capacity and of scored
 // answers are judged once for a workload.
-func ofLevel(ch *plan.Change) bool { return !ofCapacity(ch) && !ch.Metric.Paired }
+func ofLevel(ch *plan.ChangeBound) bool { return !ofCapacity(ch) && !ch.Metric.Paired }
 
 // applies reports whether the metric of ch exists for the workload.
-func applies(ch *plan.Change, w *plan.Workload) bool {
+func applies(ch *plan.ChangeBound, w *plan.Workload) bool {
 	switch ch.Metric.Name {
 	case "capacity":
 		return w.Capacity != nil

@@ -13,7 +13,7 @@ import (
 )
 
 func (x *comparison) unfounded() {
-	applied := map[*plan.Change]bool{}
+	applied := map[*plan.ChangeBound]bool{}
 	for _, c := range x.claims {
 		row := &x.out.Changes[c.index]
 		applied[c.change] = applied[c.change] || row.Outcome != verdict.Skipped || row.LeftOut
@@ -161,7 +161,7 @@ func (x *comparison) outcomeBy(c claimed, row *Change) verdict.Outcome {
 
 // verdictOn returns a verdict on a change that the plan limits. The verdict has no measured value
 // yet.
-func (x *comparison) verdictOn(row *Change, claim *plan.Claim, ch *plan.Change, o verdict.Outcome, message string) verdict.Verdict {
+func (x *comparison) verdictOn(row *Change, claim *plan.Claim, ch *plan.ChangeBound, o verdict.Outcome, message string) verdict.Verdict {
 	kind := "tolerate"
 	if claim.Improve {
 		kind = "improve"

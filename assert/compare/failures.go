@@ -21,9 +21,9 @@ func succeeding(p *plan.Plan, c *plan.Compare) []*plan.Claim {
 	for _, w := range c.Workloads(p) {
 		for _, level := range w.Levels() {
 			if by, severity := implies(c, w, level.Name); by != nil {
-				ch := &plan.Change{Metric: metric.MustLookup("success"), Stat: metric.Stat{Kind: metric.Rate}, Limit: -moreFailed,
+				ch := &plan.ChangeBound{Metric: metric.MustLookup("success"), Stat: metric.Stat{Kind: metric.Rate}, Limit: -moreFailed,
 					Points: true, Text: "rate -1pp", Range: by.Range}
-				out = append(out, &plan.Claim{Workloads: []*plan.Workload{w}, At: []string{level.Name}, Changes: []*plan.Change{ch},
+				out = append(out, &plan.Claim{Workloads: []*plan.Workload{w}, At: []string{level.Name}, Changes: []*plan.ChangeBound{ch},
 					Severity: severity, Range: by.Range})
 			}
 		}
@@ -34,7 +34,7 @@ func succeeding(p *plan.Plan, c *plan.Compare) []*plan.Claim {
 // implies returns the first change that implies a limit on failed requests at a level, of those that
 // fail the gate if there is one. It returns nil if there is none, or if a claim that is at least as
 // severe limits success.
-func implies(c *plan.Compare, w *plan.Workload, level string) (by *plan.Change, severity plan.Severity) {
+func implies(c *plan.Compare, w *plan.Workload, level string) (by *plan.ChangeBound, severity plan.Severity) {
 	var success plan.Severity
 	for _, claim := range c.Claims {
 		if !slices.Contains(claim.Workloads, w) || !slices.Contains(claim.At, level) {

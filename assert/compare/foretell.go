@@ -93,7 +93,7 @@ func (f *foretold) last() int { return f.looks[len(f.looks)-1] }
 
 // member returns a change at one level as it is simulated. known is false if its chance cannot be
 // computed.
-func (f *foretold) member(w *plan.Workload, ch *plan.Change, level plan.Level) (m member, known bool) {
+func (f *foretold) member(w *plan.Workload, ch *plan.ChangeBound, level plan.Level) (m member, known bool) {
 	if level.Duration > 0 {
 		return m, false // with a duration, the number of requests is not known
 	}
@@ -132,7 +132,7 @@ func (f *foretold) member(w *plan.Workload, ch *plan.Change, level plan.Level) (
 
 // sees makes the noise of a change that of the last comparison: the standard deviation of a leg about
 // its side and the drift.
-func (m *member) sees(f *foretold, recorded []*Comparison, w *plan.Workload, ch *plan.Change, level string) {
+func (m *member) sees(f *foretold, recorded []*Comparison, w *plan.Workload, ch *plan.ChangeBound, level string) {
 	if m.counted || f.Restart != plan.RestartLeg {
 		return
 	}

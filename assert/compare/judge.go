@@ -203,7 +203,7 @@ func (x *comparison) changes(m matched) {
 	x.blind(m, begin)
 }
 
-func (x *comparison) judged(m matched, claim *plan.Claim, ch *plan.Change) Change {
+func (x *comparison) judged(m matched, claim *plan.Claim, ch *plan.ChangeBound) Change {
 	if ch.Metric.Source == metric.Starts {
 		return x.startsJudged(m, claim, ch)
 	}
@@ -223,7 +223,7 @@ func (x *comparison) judged(m matched, claim *plan.Claim, ch *plan.Change) Chang
 // claim adds a row for a change, and the requirement on it. A default requirement must not make a
 // comparison of few answers inconclusive. So if its change is undecided but within the limit, the
 // row is only shown.
-func (x *comparison) claim(claim *plan.Claim, ch *plan.Change, row *Change) {
+func (x *comparison) claim(claim *plan.Claim, ch *plan.ChangeBound, row *Change) {
 	if claim == x.usual && row.unsettled(x.whole) {
 		row.showOnly()
 	} else {

@@ -26,20 +26,20 @@ func TestLost(t *testing.T) {
 	candidate.Rounds[0].Samples[0].Said = nil                              // text not kept
 	*candidate.Rounds[1].Samples[1].Said = metric.Said{Text: "{"}.Hashed() // only the hash kept
 	candidate.Rounds[1].Samples[3].Answer.Empty = true                     // bad by two metrics
-	empty := plan.Change{Metric: metric.MustLookup("empty")}
-	json := plan.Change{Metric: metric.MustLookup("valid_json")}
+	empty := plan.ChangeBound{Metric: metric.MustLookup("empty")}
+	json := plan.ChangeBound{Metric: metric.MustLookup("valid_json")}
 	for _, tt := range []struct {
 		name     string
-		changes  []*plan.Change
+		changes  []*plan.ChangeBound
 		unpaired bool
 		want     []string
 	}{
-		{"of both", []*plan.Change{&json, &empty}, false, []string{"0/1 [valid_json]", "1/3 [valid_json empty]"}},
-		{"of one", []*plan.Change{&empty}, false, []string{"1/3 [empty]"}},
-		{"of speed", []*plan.Change{{Metric: metric.MustLookup("ttft")}}, false, nil},
+		{"of both", []*plan.ChangeBound{&json, &empty}, false, []string{"0/1 [valid_json]", "1/3 [valid_json empty]"}},
+		{"of one", []*plan.ChangeBound{&empty}, false, []string{"1/3 [empty]"}},
+		{"of speed", []*plan.ChangeBound{{Metric: metric.MustLookup("ttft")}}, false, nil},
 		// Two separate runs have the same prompts only in built-in tasks. This workload has no
 		// task, so the answers to it cannot be compared.
-		{"of two runs", []*plan.Change{&json}, true, nil},
+		{"of two runs", []*plan.ChangeBound{&json}, true, nil},
 	} {
 		x := &comparison{out: &Comparison{}, required: []*plan.Claim{{Workloads: []*plan.Workload{w}, Changes: tt.changes}}}
 		x.lose(matched{workload: w, control: control, candidate: candidate, unpaired: tt.unpaired})
@@ -80,7 +80,7 @@ func TestOddest(t *testing.T) {
 	} {
 		r := answersOf(200, tt.change)
 		x := comparison{alpha: 0.05, whole: 0.05, nominal: once, out: &Comparison{}, record: &metric.Comparison{Answers: r}, Input: Input{Plan: &plan.Plan{},
-			Block: &plan.Compare{Answers: &plan.Reading{Prompts: 200, MaxTokens: 64}, Policy: plan.Policy{Confidence: 0.95}}}}
+			Block: &plan.Compare{Answers: &plan.Answering{Prompts: 200, MaxTokens: 64}, Policy: plan.Policy{Confidence: 0.95}}}}
 		x.reads = x.readings()
 		x.read()
 		var got []string

@@ -17,19 +17,19 @@ const answersLevel = "answers"
 
 // usualOfPairs are the default limits on metrics that compare two answers to the same prompt. A
 // tolerate block may replace each of them.
-var usualOfPairs = append([]plan.Change{
+var usualOfPairs = append([]plan.ChangeBound{
 	{Metric: metric.MustLookup("odd_answers"), Limit: 2, Points: true, Text: "count +2"},
 	{Metric: metric.MustLookup("answer_nll"), Stat: metric.Stat{Kind: metric.Mean}, Limit: 0.05, Points: true, Text: "mean +0.05"},
 }, usualOfAnswers...)
 
 // usualOfVectors is likewise for embeddings. Noise of 3 % of a component is below it.
-var usualOfVectors = []plan.Change{
+var usualOfVectors = []plan.ChangeBound{
 	{Metric: metric.MustLookup("cosine_distance"), Stat: metric.Stat{Kind: metric.Mean}, Limit: 0.0005, Points: true, Text: "mean +0.0005"},
 }
 
 // usualPairs returns the default limits on answers to the same prompts of the compared workloads.
-func (x *comparison) usualPairs() []plan.Change {
-	var out []plan.Change
+func (x *comparison) usualPairs() []plan.ChangeBound {
+	var out []plan.ChangeBound
 	work := x.Block.Workloads(x.Plan)
 	if len(work) == 0 || slices.ContainsFunc(work, func(w *plan.Workload) bool { return !w.API.Embeds() }) {
 		out = append(out, usualOfPairs...)
@@ -68,7 +68,7 @@ func (x *comparison) readings() []claimed {
 // Readings returns the limits of a compare block on scored answers, with the defaults of its
 // answers block. It also names the workloads to which they apply. Without an answers block there
 // are none.
-func Readings(p *plan.Plan, c *plan.Compare) (workloads string, bounds []*plan.Change) {
+func Readings(p *plan.Plan, c *plan.Compare) (workloads string, bounds []*plan.ChangeBound) {
 	x := comparison{Input: Input{Plan: p, Block: c}}
 	for _, r := range x.readings() {
 		workloads, bounds = x.answersRow(r.change).Workload, append(bounds, r.change)
@@ -132,7 +132,7 @@ func answered(r *metric.PairedAnswers) *metric.PairedAnswers {
 	return &out
 }
 
-func (x *comparison) answersRow(ch *plan.Change) Change {
+func (x *comparison) answersRow(ch *plan.ChangeBound) Change {
 	var names []string
 	for _, w := range x.Block.Workloads(x.Plan) {
 		if w.API.Embeds() == ofVectors(ch.Metric) {
@@ -373,7 +373,7 @@ func (c *Change) tokens(pairs [][2]*metric.Sample) {
 // the start: the candidate's and the control's. For comparison it shows this for two answers of the
 // control.
 func (x *comparison) agreement(r *metric.PairedAnswers) (Change, bool) {
-	row := x.answersRow(&plan.Change{Metric: metric.MustLookup("agreement"), Stat: metric.Stat{Kind: metric.Mean}, Points: true})
+	row := x.answersRow(&plan.ChangeBound{Metric: metric.MustLookup("agreement"), Stat: metric.Stat{Kind: metric.Mean}, Points: true})
 	var own, theirs []float64
 	for _, p := range r.Pairs {
 		if p.Control != nil && p.Candidate != nil {
@@ -397,7 +397,7 @@ func (x *comparison) agreement(r *metric.PairedAnswers) (Change, bool) {
 // gap returns a row for the mean difference between the two servers' log-probabilities of the same
 // token.
 func (x *comparison) gap(r *metric.PairedAnswers) (Change, bool) {
-	row := x.answersRow(&plan.Change{Metric: metric.MustLookup("logprob_gap"), Stat: metric.Stat{Kind: metric.Mean}, Points: true})
+	row := x.answersRow(&plan.ChangeBound{Metric: metric.MustLookup("logprob_gap"), Stat: metric.Stat{Kind: metric.Mean}, Points: true})
 	sum, tokens, n, u := 0.0, 0, 0, newUsual(r)
 	for _, p := range r.Pairs {
 		if p.Control == nil || p.Candidate == nil || p.Candidate.Weighed == 0 {

@@ -46,7 +46,7 @@ func judgeAnswersTo(w *plan.Workload, engine string, r *metric.PairedAnswers) ma
 	control, candidate := &plan.Server{Engine: engine}, &plan.Server{Engine: engine}
 	w.Servers = []*plan.Server{control, candidate}
 	x := comparison{alpha: 0.05, whole: 0.05, nominal: once, out: &Comparison{}, Input: Input{Level: func(string, string, string) *metric.Level { return nil },
-		Plan: &plan.Plan{Workloads: []*plan.Workload{w}}, Block: &plan.Compare{Name: "upgrade", Answers: &plan.Reading{Prompts: 200, MaxTokens: 64}, Policy: plan.Policy{Confidence: 0.95},
+		Plan: &plan.Plan{Workloads: []*plan.Workload{w}}, Block: &plan.Compare{Name: "upgrade", Answers: &plan.Answering{Prompts: 200, MaxTokens: 64}, Policy: plan.Policy{Confidence: 0.95},
 			Control: plan.Control{Server: control}, Candidate: candidate}}}
 	if r != nil {
 		x.record = &metric.Comparison{Answers: r}

@@ -26,14 +26,14 @@ type Records struct {
 // Usual returns the default tolerances of a comparison without a plan. Simulated comparisons of
 // unchanged servers mostly pass with them.
 func Usual() []*plan.Claim {
-	change := func(name, stat string, limit float64, text string) *plan.Change {
+	change := func(name, stat string, limit float64, text string) *plan.ChangeBound {
 		s, err := metric.ParseStat(stat)
 		if err != nil {
 			panic(err)
 		}
-		return &plan.Change{Metric: metric.MustLookup(name), Stat: s, Limit: limit, Text: text}
+		return &plan.ChangeBound{Metric: metric.MustLookup(name), Stat: s, Limit: limit, Text: text}
 	}
-	return []*plan.Claim{{Severity: plan.SeverityError, Changes: []*plan.Change{
+	return []*plan.Claim{{Severity: plan.SeverityError, Changes: []*plan.ChangeBound{
 		change("throughput", "", -0.05, "-5%"), change("e2e", "mean", 0.05, "mean +5%"), change("ttft", "p95", 0.10, "p95 +10%"),
 	}}}
 }
@@ -70,7 +70,7 @@ func (r Records) Plan() (*plan.Plan, error) {
 		p.Servers = []*plan.Server{c.Control.Server, on}
 	}
 	if len(c.Paired()) > 0 {
-		c.Answers = &plan.Reading{} // an error is reported if no answers were scored
+		c.Answers = &plan.Answering{} // an error is reported if no answers were scored
 	}
 	p.Compares = []*plan.Compare{c}
 	r.workloads(p, policy, candidate)
@@ -97,7 +97,7 @@ func (r Records) asRun(c *plan.Compare, control string) {
 		if held != nil && held.Control == control && held.Candidate == c.Candidate.Address() {
 			c.Name, c.Restart, c.SideBySide = held.Name, plan.Restart(held.Restart), held.SideBySide
 			if held.Answers != nil {
-				c.Answers = &plan.Reading{}
+				c.Answers = &plan.Answering{}
 			}
 			if held.SideBySide {
 				// each server has used both sets of GPUs, so the GPUs may differ

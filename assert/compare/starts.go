@@ -35,7 +35,7 @@ func (m matched) warm() matched {
 }
 
 // startsJudged judges a change of warm starts. Before the fourth start of each side it is undecided.
-func (x *comparison) startsJudged(m matched, claim *plan.Claim, ch *plan.Change) Change {
+func (x *comparison) startsJudged(m matched, claim *plan.Claim, ch *plan.ChangeBound) Change {
 	warm, alpha := m.warm(), x.nominalOf(ch.Metric)(x.whole)
 	row := Change{Metric: ch.Metric, Stat: ch.Stat}
 	if n := len(warm.candidate.Rounds) / m.block; n < leastWarm {

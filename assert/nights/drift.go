@@ -27,10 +27,10 @@ func (l *judgedLane) creep(nights []metric.Night) {
 	}
 	mean, _ := stat.Moments(xs)
 	half := slope * float64(len(at)-1) / 2
-	l.changes = slices.DeleteFunc(l.changes, func(c change) bool { return c.Night >= at[0] })
+	l.changes = slices.DeleteFunc(l.changes, func(c changePoint) bool { return c.Night >= at[0] })
 	l.alarm = len(l.changes)
 	over := cut{Night: at[0], Before: mean - half, After: mean + half, P: math.NaN()}
-	l.changes = append(l.changes, change{cut: over, weekly: 2 * half / days * 7})
+	l.changes = append(l.changes, changePoint{cut: over, weekly: 2 * half / days * 7})
 }
 
 // creeps reports whether a line describes the values better than a step, and returns its slope per

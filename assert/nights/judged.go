@@ -14,13 +14,13 @@ type judgedLane struct {
 	src     *series
 	at      []int // indices of the lane's nights
 	watched []night
-	last    night    // of the last night with a value
-	changes []change // in order
-	alarm   int      // index of the change that the last night reports; -1 if there is none
+	last    night         // of the last night with a value
+	changes []changePoint // in order
+	alarm   int           // index of the change that the last night reports; -1 if there is none
 }
 
-// change is a change of a lane.
-type change struct {
+// changePoint is a change of a lane.
+type changePoint struct {
 	cut
 	weekly float64 // of a drift, how much the value moves in a week; 0 for a step
 }
@@ -112,7 +112,7 @@ func (l *judgedLane) find(watched []night, nights []metric.Night) {
 		l.last.confirm(cuts, l.column, watched)
 	}
 	for _, c := range cuts {
-		l.changes = append(l.changes, change{cut: c})
+		l.changes = append(l.changes, changePoint{cut: c})
 	}
 	if !l.last.Changed {
 		return
@@ -123,7 +123,7 @@ func (l *judgedLane) find(watched []night, nights []metric.Night) {
 		from := l.last.From
 		l.alarm = len(cuts)
 		before := l.last.Expected.Center
-		l.changes = append(l.changes, change{cut: cut{Night: from, Before: before, After: before + l.last.Shift, P: math.NaN()}})
+		l.changes = append(l.changes, changePoint{cut: cut{Night: from, Before: before, After: before + l.last.Shift, P: math.NaN()}})
 	}
 	l.creep(nights)
 }

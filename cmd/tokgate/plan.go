@@ -81,7 +81,7 @@ func (x *expansion) print() {
 	x.cases()
 	x.searches()
 	x.saturations()
-	x.asked()
+	x.preparation()
 	x.requirements()
 	x.comparisons()
 	if len(x.p.Asserts) > 0 {

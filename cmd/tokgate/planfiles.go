@@ -164,7 +164,7 @@ func (a *app) load(path string, in inputs, requireEnv bool) (*plan.Plan, hcl.Dia
 			BaseMissing: cmp.Or(plan.BaseMissing(in.baseMissing.word), rules.BaseMissing()),
 
 			Files:   slices.Concat(in.files, rules.Folders()),
-			Reading: reading,
+			Bounded: reading,
 			Drafts: func(profile string) bool {
 				read, err := sim.LoadProfile(profile, filepath.Dir(path))
 				return err == nil && read.Speculation != nil

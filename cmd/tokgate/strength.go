@@ -187,7 +187,7 @@ func asksServers(p *plan.Plan) bool {
 			})
 		}) || slices.ContainsFunc(p.Compares, func(c *plan.Compare) bool {
 		return slices.ContainsFunc(c.Claims, func(x *plan.Claim) bool {
-			return slices.ContainsFunc(x.Changes, func(x *plan.Change) bool { return said(x.Metric) })
+			return slices.ContainsFunc(x.Changes, func(x *plan.ChangeBound) bool { return said(x.Metric) })
 		})
 	})
 }

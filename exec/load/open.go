@@ -77,7 +77,7 @@ func (s *Schedule) Warm() time.Duration {
 }
 
 // Next returns the next request, and the time at which it is due.
-func (s *Schedule) Next() (Turn, time.Duration) {
+func (s *Schedule) Next() (Ticket, time.Duration) {
 	if s.phase == metric.Measured && s.order == s.open.Due {
 		s.phase, s.order = metric.Filler, 0
 	}
@@ -87,7 +87,7 @@ func (s *Schedule) Next() (Turn, time.Duration) {
 	} else {
 		s.at += time.Duration(gap / s.rate() * float64(time.Second))
 	}
-	t := Turn{Phase: s.phase, Order: s.order}
+	t := Ticket{Phase: s.phase, Order: s.order}
 	s.order++
 	return t, s.at
 }
@@ -229,8 +229,8 @@ const Backoff = 100 * time.Millisecond
 // has completed. A server that fails only sometimes is measured.
 func ColdFailures(n int) int { return max(10, 2*n) }
 
-// Turn is one request of a slot.
-type Turn struct {
+// Ticket is one request of a slot.
+type Ticket struct {
 	Slot  int
 	Phase metric.Phase
 	Order int // number of the request in its phase, in order of start

@@ -50,17 +50,17 @@ func TestScheduleDependsOnNothingElse(t *testing.T) {
 		s := o.Begin(begin)
 		for i := range warmup {
 			turn, _ := s.Next()
-			must.Need(t, turn == (load.Turn{Phase: metric.Warmup, Order: i}), "request %d of the warm-up is %+v", i, turn)
+			must.Need(t, turn == (load.Ticket{Phase: metric.Warmup, Order: i}), "request %d of the warm-up is %+v", i, turn)
 		}
 		last := s.Warm()
 		for i := range o.Due {
 			turn, at := s.Next()
-			must.Need(t, turn == (load.Turn{Phase: metric.Measured, Order: i}), "measured request %d is %+v", i, turn)
+			must.Need(t, turn == (load.Ticket{Phase: metric.Measured, Order: i}), "measured request %d is %+v", i, turn)
 			out = append(out, (at - last).Round(time.Microsecond))
 			last = at
 		}
 		turn, at := s.Next()
-		must.Need(t, turn == (load.Turn{Phase: metric.Filler}) && at >= last, "after the last measured request comes %+v at %v", turn, at)
+		must.Need(t, turn == (load.Ticket{Phase: metric.Filler}) && at >= last, "after the last measured request comes %+v at %v", turn, at)
 		return out
 	}
 	same := func(a, b []time.Duration) bool {

@@ -72,23 +72,23 @@ func (b *Batches) Next(now time.Duration) Step {
 	if s.Do != Send {
 		return s
 	}
-	b.flying[s.Turn.Slot] = now
+	b.flying[s.Due.Slot] = now
 	x := b.current(now)
 	if n := len(b.begun); x == nil && n > 0 && b.begun[n-1].to == 0 {
 		b.begun[n-1].to = now
-		if b.closes(); s.Turn.Phase == metric.Filler { // no further batch reads where this one ends
+		if b.closes(); s.Due.Phase == metric.Filler { // no further batch reads where this one ends
 			b.steps = append(b.steps, Step{Do: Read})
 		}
 	}
-	if s.Turn.Phase != metric.Measured {
+	if s.Due.Phase != metric.Measured {
 		return s
 	}
 	if x == nil {
 		x = b.begins(now)
 	}
-	s.Turn.Batch, s.Turn.Order = len(b.begun)-1, x.sent
+	s.Due.Batch, s.Due.Order = len(b.begun)-1, x.sent
 	x.sent++
-	s.Ahead = b.later(s.Turn)
+	s.Ahead = b.later(s.Due)
 	return s
 }
 
@@ -107,7 +107,7 @@ func (b *Batches) begins(now time.Duration) *batch {
 }
 
 // later returns the request of one wave later; nil if its batch is not known.
-func (b *Batches) later(t Turn) *Turn {
+func (b *Batches) later(t Due) *Due {
 	batch, order := t.Batch, t.Order+b.slots
 	for b.lasts == 0 && batch < len(b.planned) && order >= b.planned[batch] {
 		order -= b.planned[batch]
@@ -116,10 +116,10 @@ func (b *Batches) later(t Turn) *Turn {
 	if batch >= len(b.planned) {
 		return nil
 	}
-	return &Turn{Turn: load.Turn{Phase: t.Phase, Order: order}, Batch: batch}
+	return &Due{Ticket: load.Ticket{Phase: t.Phase, Order: order}, Batch: batch}
 }
 
-func (b *Batches) Ended(now time.Duration, t Turn, s *metric.Sample) {
+func (b *Batches) Ended(now time.Duration, t Due, s *metric.Sample) {
 	b.closed.Ended(now, t, s)
 	delete(b.flying, t.Slot)
 	if t.Phase == metric.Measured {
@@ -140,7 +140,7 @@ func (b *Batches) closes() {
 
 // Place implements Shape. Warm-up requests belong to the first batch, and a filler to the last one
 // before it.
-func (b *Batches) Place(t Turn, _ time.Duration) (unit, order int) {
+func (b *Batches) Place(t Due, _ time.Duration) (unit, order int) {
 	switch t.Phase {
 	case metric.Measured:
 		return t.Batch, t.Order

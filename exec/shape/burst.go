@@ -27,7 +27,7 @@ type burst struct {
 	warm     warmup
 	steps    queue // before the burst
 	measured volley
-	left     []Turn // of clients that leave, beside it
+	left     []Due // of clients that leave, beside it
 }
 
 func newBurst(e Env) Shape {
@@ -39,7 +39,7 @@ func newBurst(e Env) Shape {
 		}
 	}
 	due, leave := e.due(), newLeaving(&e)
-	var left []Turn
+	var left []Due
 	for range due {
 		for leave.stays(); leave.due(); {
 			left = append(left, leave.turn(due+len(left)))
@@ -67,7 +67,7 @@ func (b *burst) Next(now time.Duration) Step {
 	if n := len(b.left); n > 0 && b.measured.sent == b.measured.n {
 		t := b.left[0]
 		b.left = b.left[1:]
-		return Step{Do: Send, Turn: t, At: b.measured.at}
+		return Step{Do: Send, Due: t, At: b.measured.at}
 	}
 	if s, ok := b.measured.next(now); ok {
 		return s
@@ -75,7 +75,7 @@ func (b *burst) Next(now time.Duration) Step {
 	return Step{Do: Over}
 }
 
-func (b *burst) Ended(_ time.Duration, t Turn, s *metric.Sample) {
+func (b *burst) Ended(_ time.Duration, t Due, s *metric.Sample) {
 	switch t.Phase {
 	case metric.Measured:
 		b.measured.ended++
@@ -103,9 +103,9 @@ func (v *volley) next(now time.Duration) (s Step, ok bool) {
 		if v.sent == 0 {
 			v.at = now
 		}
-		t := Turn{Turn: load.Turn{Slot: v.sent, Phase: v.phase, Order: v.from + v.sent}}
+		t := Due{Ticket: load.Ticket{Slot: v.sent, Phase: v.phase, Order: v.from + v.sent}}
 		v.sent++
-		return Step{Do: Send, Turn: t, At: v.at}, true
+		return Step{Do: Send, Due: t, At: v.at}, true
 	case v.ended < v.n:
 		return Step{Do: Wait}, true
 	}

@@ -22,7 +22,7 @@ type Chat struct {
 const mostTurns = 1 << 12
 
 // Length returns the number under which the length of a turn's answer is drawn, and its phase.
-func (t Turn) Length() (phase metric.Phase, number int) {
+func (t Due) Length() (phase metric.Phase, number int) {
 	if t.Chat == nil {
 		return t.Phase, t.Order
 	}
@@ -31,18 +31,18 @@ func (t Turn) Length() (phase metric.Phase, number int) {
 
 // GoesOn reports whether the conversation of the request goes on after its end. It ends with its
 // last turn, or with a turn that failed.
-func (t Turn) GoesOn(s *metric.Sample) bool {
+func (t Due) GoesOn(s *metric.Sample) bool {
 	return t.Chat != nil && t.Nth < t.Chat.Turns && s.Completed()
 }
 
-func (e *Env) meets(phase metric.Phase, number, slot int) Turn {
+func (e *Env) meets(phase metric.Phase, number, slot int) Due {
 	c := &Chat{Phase: phase, Number: number}
 	if e.Turns != nil {
 		c.Turns = e.Turns(phase, number)
 	} else {
 		c.Turns = e.Workload.Prompt.Turns.Draw(e.chance(c, 0).Float64())
 	}
-	return Turn{Turn: load.Turn{Slot: slot, Phase: phase, Order: number}, Chat: c, Nth: 1}
+	return Due{Ticket: load.Ticket{Slot: slot, Phase: phase, Order: number}, Chat: c, Nth: 1}
 }
 
 func (e *Env) chance(c *Chat, turn int) *rand.Rand {
@@ -51,7 +51,7 @@ func (e *Env) chance(c *Chat, turn int) *rand.Rand {
 	return rand.New(rand.NewPCG(uint64(e.Seed), h.Sum64()))
 }
 
-func (e *Env) thinks(t Turn) time.Duration { return e.Load.Think.Draw(e.chance(t.Chat, t.Nth)) }
+func (e *Env) thinks(t Due) time.Duration { return e.Load.Think.Draw(e.chance(t.Chat, t.Nth)) }
 
 func (e *Env) chats() bool { return e.Workload.Prompt.Turns.Several() }
 

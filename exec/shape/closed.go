@@ -191,7 +191,7 @@ func (c *closed) goOn(now time.Duration) Step {
 			return Step{Do: Wait, At: soonest(c.agenda.next(), c.closes)}
 		}
 		if phase, ok := c.turn(&c.state[i], now); ok {
-			return c.send(Turn{Turn: load.Turn{Slot: i, Phase: phase}}, at, now)
+			return c.send(Due{Ticket: load.Ticket{Slot: i, Phase: phase}}, at, now)
 		}
 		c.held = append(c.held, i)
 	}
@@ -224,14 +224,14 @@ func (c *closed) turn(s *slot, now time.Duration) (phase metric.Phase, ok bool) 
 	return metric.Filler, true
 }
 
-func (c *closed) send(t Turn, at, now time.Duration) Step {
+func (c *closed) send(t Due, at, now time.Duration) Step {
 	t.Order = c.orders[t.Phase]
 	c.orders[t.Phase]++
 	if t.Phase == metric.Left {
 		t = c.leave.turn(t.Slot)
 	}
 	c.ask(now)
-	out := Step{Do: Send, Turn: t, At: at}
+	out := Step{Do: Send, Due: t, At: at}
 	if t.Phase == metric.Filler || t.Phase == metric.Measured && (t.Order+c.slots < c.due || c.lasts > 0) {
 		out.Ahead = t.later(c.slots)
 	}
@@ -248,7 +248,7 @@ func (c *closed) ask(now time.Duration) {
 	c.held = nil
 }
 
-func (c *closed) Ended(now time.Duration, t Turn, s *metric.Sample) {
+func (c *closed) Ended(now time.Duration, t Due, s *metric.Sample) {
 	failed := !s.Completed()
 	c.proven = c.proven || !failed
 	switch {

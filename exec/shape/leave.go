@@ -62,8 +62,8 @@ func (l *leaving) due() bool {
 }
 
 // turn returns the request of the next client that leaves.
-func (l *leaving) turn(slot int) Turn {
-	t := Turn{Turn: load.Turn{Slot: slot, Phase: metric.Left, Order: l.order}}
+func (l *leaving) turn(slot int) Due {
+	t := Due{Ticket: load.Ticket{Slot: slot, Phase: metric.Left, Order: l.order}}
 	l.order, l.next = l.order+1, l.next+1
 	l.draw()
 	return t

@@ -49,7 +49,7 @@ func (s *schedule) has(phase metric.Phase) int {
 	return math.MaxInt
 }
 
-func (s *schedule) next() (load.Turn, time.Duration, bool) {
+func (s *schedule) next() (load.Ticket, time.Duration, bool) {
 	t, at := s.Schedule.Next()
 	return t, at, true
 }

@@ -40,7 +40,7 @@ type saturation struct {
 	next     agenda[start]
 	order    int // requests so far
 	tokens   Tokens
-	flying   map[int]Turn // by order
+	flying   map[int]Due  // by order
 	marks    []int64      // tokens at the window's beginning and after each second
 	ended    metric.Round // the requests that have ended
 }
@@ -54,7 +54,7 @@ type start struct {
 // New returns the shape with n requests in flight at first.
 func (s Saturation) New(n int) Shape {
 	return &saturation{
-		Saturation: s, grows: load.Saturation{N: n, Most: s.Most, Enough: s.Enough}, flying: map[int]Turn{},
+		Saturation: s, grows: load.Saturation{N: n, Most: s.Most, Enough: s.Enough}, flying: map[int]Due{},
 		steps: queue{{Do: Prepare, Prompts: []Prompts{{Phase: metric.Filler, N: n}}}, {Do: Begin}},
 	}
 }
@@ -86,13 +86,13 @@ func (s *saturation) Next(now time.Duration) Step {
 }
 
 func (s *saturation) send(x start, now time.Duration) Step {
-	t := Turn{Turn: load.Turn{Slot: x.slot, Phase: metric.Filler, Order: s.order}, Ear: &Ear{all: &s.tokens}}
+	t := Due{Ticket: load.Ticket{Slot: x.slot, Phase: metric.Filler, Order: s.order}, Ear: &Ear{all: &s.tokens}}
 	if x.share > 0 {
 		t.Said = int(float64(s.Length(s.order)) * x.share)
 	}
 	s.order++
 	s.flying[t.Order] = t
-	return Step{Do: Send, Turn: t, At: now, Ahead: t.later(s.grows.N + 1)}
+	return Step{Do: Send, Due: t, At: now, Ahead: t.later(s.grows.N + 1)}
 }
 
 // look checks whether the measuring window can begin. If not, it sends more requests. In the window
@@ -142,7 +142,7 @@ func (s *saturation) joins(had int, now time.Duration) {
 	}
 	grow := Step{Do: Grow, N: s.grows.N}
 	if s.grows.Anew {
-		grow.Cancel = s.inFlight(func(Turn) bool { return true })
+		grow.Cancel = s.inFlight(func(Due) bool { return true })
 		clear(s.flying)
 		had = 0
 	}
@@ -161,13 +161,13 @@ func (s *saturation) joins(had int, now time.Duration) {
 // removes this beginning, because a server that still queues a request has not begun its answer.
 func (s *saturation) restartQueued(waiting int) {
 	if s.grows.Queues(waiting) {
-		queued := s.inFlight(func(t Turn) bool { return t.Said > 0 && !t.Ear.began.Load() })
+		queued := s.inFlight(func(t Due) bool { return t.Said > 0 && !t.Ear.began.Load() })
 		s.steps = append(s.steps, Step{Do: Grow, N: s.grows.N, Cancel: queued})
 	}
 }
 
-func (s *saturation) inFlight(meant func(Turn) bool) []Turn {
-	var out []Turn
+func (s *saturation) inFlight(meant func(Due) bool) []Due {
+	var out []Due
 	for _, order := range slices.Sorted(maps.Keys(s.flying)) {
 		if t := s.flying[order]; meant(t) {
 			out = append(out, t)
@@ -177,7 +177,7 @@ func (s *saturation) inFlight(meant func(Turn) bool) []Turn {
 }
 
 // Ended sends the next request of the slot.
-func (s *saturation) Ended(now time.Duration, t Turn, x *metric.Sample) {
+func (s *saturation) Ended(now time.Duration, t Due, x *metric.Sample) {
 	s.ended.Samples = append(s.ended.Samples, x)
 	if _, ok := s.flying[t.Order]; !ok {
 		return // the request was restarted, and another took its place

@@ -24,10 +24,10 @@ type Shape interface {
 	// After Wait, it asks when the time At has come, and whenever a request has ended.
 	Next(now time.Duration) Step
 	// Ended reports the end of a request at the time now.
-	Ended(now time.Duration, t Turn, s *metric.Sample)
+	Ended(now time.Duration, t Due, s *metric.Sample)
 	// Place returns the unit of a request that is due at the given time, and the number of the
 	// request within its unit and phase. It is called once for each request.
-	Place(t Turn, due time.Duration) (unit, order int)
+	Place(t Due, due time.Duration) (unit, order int)
 	// Units divides what was measured up to now into its units. There is at least one. A unit may
 	// still have requests in flight. samples are all requests that have ended, of every phase.
 	Units(now time.Duration, samples []*metric.Sample) []Unit
@@ -67,12 +67,12 @@ const (
 type Step struct {
 	Do          Action
 	At          time.Duration
-	Turn        Turn
-	Ahead       *Turn
+	Due         Due
+	Ahead       *Due
 	Prompts     []Prompts
 	Connections int
 	N           int
-	Cancel      []Turn
+	Cancel      []Due
 	Why         string
 	Cut         metric.Cut // the kind of reason; "" if it is none of an open loop
 }
@@ -90,7 +90,7 @@ func (q *queue) next() (s Step, ok bool) {
 // single is a load whose requests belong to one unit.
 type single struct{}
 
-func (single) Place(t Turn, _ time.Duration) (unit, order int) { return 0, t.Order }
+func (single) Place(t Due, _ time.Duration) (unit, order int) { return 0, t.Order }
 
 // Prompts are N prompts of a phase, from number From on.
 type Prompts struct {
@@ -99,9 +99,9 @@ type Prompts struct {
 	Batch   int // see Turn
 }
 
-// Turn is one request of a slot, or one turn of a conversation.
-type Turn struct {
-	load.Turn
+// Due is one request of a slot, or one turn of a conversation.
+type Due struct {
+	load.Ticket
 	// Batch is the batch of a measured request, if the units are batches; the Order then counts
 	// within it. It is 0 for all other requests.
 	Batch int
@@ -111,7 +111,7 @@ type Turn struct {
 	Ear   *Ear  // hears the tokens of the answer; nil if the shape does not listen
 }
 
-func (t Turn) later(n int) *Turn { return &Turn{Turn: load.Turn{Phase: t.Phase, Order: t.Order + n}} }
+func (t Due) later(n int) *Due { return &Due{Ticket: load.Ticket{Phase: t.Phase, Order: t.Order + n}} }
 
 // Unit is a part of what was measured, judged as one round.
 type Unit struct {

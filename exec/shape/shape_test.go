@@ -20,17 +20,17 @@ const s = time.Second
 
 // played is what a shape sent, in order of start.
 type played struct {
-	turns        []load.Turn
+	turns        []load.Ticket
 	starts, ends []time.Duration
 	last         Step // Over, GiveUp, or the Wait after which nothing comes
 }
 
 // play walks a shape from the time 1 s on, with requests of given durations. A negative duration
 // means that the request fails after that time. Starts and ends count from the beginning.
-func play(t *testing.T, shape Shape, duration func(load.Turn) time.Duration) (out played) {
+func play(t *testing.T, shape Shape, duration func(load.Ticket) time.Duration) (out played) {
 	t.Helper()
 	type flight struct {
-		turn  Turn
+		turn  Due
 		start time.Duration
 		end   time.Duration
 	}
@@ -40,9 +40,9 @@ func play(t *testing.T, shape Shape, duration func(load.Turn) time.Duration) (ou
 		step := shape.Next(now)
 		switch step.Do {
 		case Send:
-			took := duration(step.Turn.Turn)
-			f := flight{step.Turn, now, now + max(took, -took)}
-			out.turns, out.starts, out.ends = append(out.turns, f.turn.Turn), append(out.starts, now-s), append(out.ends, f.end-s)
+			took := duration(step.Due.Ticket)
+			f := flight{step.Due, now, now + max(took, -took)}
+			out.turns, out.starts, out.ends = append(out.turns, f.turn.Ticket), append(out.starts, now-s), append(out.ends, f.end-s)
 			flying = append(flying, f)
 			slices.SortStableFunc(flying, func(a, b flight) int { return cmp.Compare(a.end, b.end) })
 		case Over, GiveUp:
@@ -57,7 +57,7 @@ func play(t *testing.T, shape Shape, duration func(load.Turn) time.Duration) (ou
 				f := flying[0]
 				flying, now = flying[1:], f.end
 				x := &metric.Sample{Slot: f.turn.Slot, Phase: f.turn.Phase, Scheduled: f.start, Sent: f.start, End: f.end}
-				if duration(f.turn.Turn) < 0 {
+				if duration(f.turn.Ticket) < 0 {
 					x.Failure = &metric.Failure{Kind: metric.FailTimeout, Message: "too slow"}
 				}
 				shape.Ended(now, f.turn, x)
@@ -84,7 +84,7 @@ func TestClosedRound(t *testing.T) {
 	//	slot 0  w0 0–2  m0 2–4  m2 4–6
 	//	slot 1     w1 1–3  m1 3–5  f0 5–
 	p := play(t, loop(cycle{slots: 2, due: 3, warmup: 2, fill: true, stagger: s}), always(2*s))
-	want := []load.Turn{
+	want := []load.Ticket{
 		turn(0, metric.Warmup, 0), turn(1, metric.Warmup, 1),
 		turn(0, metric.Measured, 0), turn(1, metric.Measured, 1), turn(0, metric.Measured, 2),
 		turn(1, metric.Filler, 0),
@@ -96,12 +96,12 @@ func TestClosedRound(t *testing.T) {
 	must.Hold(t, ended(p), "after the last measured request: %+v, want Over", p.last)
 }
 
-func turn(slot int, p metric.Phase, order int) load.Turn {
-	return load.Turn{Slot: slot, Phase: p, Order: order}
+func turn(slot int, p metric.Phase, order int) load.Ticket {
+	return load.Ticket{Slot: slot, Phase: p, Order: order}
 }
 
-func always(d time.Duration) func(load.Turn) time.Duration {
-	return func(load.Turn) time.Duration { return d }
+func always(d time.Duration) func(load.Ticket) time.Duration {
+	return func(load.Ticket) time.Duration { return d }
 }
 
 func TestClosedPause(t *testing.T) {
@@ -122,7 +122,7 @@ func TestNothingIsMeasuredOnTheRamp(t *testing.T) {
 	}
 	// At 3 s both slots are due. Slot 1 was due first, so it starts before slot 0 sends the
 	// measured request.
-	want := []load.Turn{turn(0, metric.Warmup, 0), turn(0, metric.Warmup, 1), turn(0, metric.Warmup, 2), turn(1, metric.Warmup, 3), turn(0, metric.Measured, 0)}
+	want := []load.Ticket{turn(0, metric.Warmup, 0), turn(0, metric.Warmup, 1), turn(0, metric.Warmup, 2), turn(1, metric.Warmup, 3), turn(0, metric.Measured, 0)}
 	must.Same(t, "turns (-want +got):\n", "", diff.Diff(want, p.turns[:5]))
 }
 
@@ -167,7 +167,7 @@ func TestDoomed(t *testing.T) {
 	if p := play(t, proven, all); !ended(p) {
 		t.Errorf("requests completed before: %+v, want Over", p.last)
 	}
-	p := play(t, loop(ramp), func(turn load.Turn) time.Duration {
+	p := play(t, loop(ramp), func(turn load.Ticket) time.Duration {
 		if turn.Phase == metric.Warmup && turn.Slot != 5 {
 			return -s / 100
 		}
@@ -195,8 +195,8 @@ func TestClosedInvariants(t *testing.T) {
 			stagger: time.Duration(rng.IntN(2000)) * time.Millisecond,
 		}
 		c.warmup = c.slots
-		took := map[load.Turn]time.Duration{}
-		p := play(t, loop(c), func(turn load.Turn) time.Duration {
+		took := map[load.Ticket]time.Duration{}
+		p := play(t, loop(c), func(turn load.Ticket) time.Duration {
 			if _, ok := took[turn]; !ok {
 				took[turn] = time.Duration(1 + rng.IntN(3000)*int(time.Millisecond))
 			}
@@ -306,7 +306,7 @@ func TestProbeBreaksOffWhenItsRateIsLost(t *testing.T) {
 		for i := range 2000 {
 			x := &metric.Sample{Scheduled: time.Duration(i) * s, Sent: time.Duration(i)*s + tt.lag}
 			x.First = x.Scheduled + tt.ttft
-			w.Ended(x.First, Turn{Turn: load.Turn{Phase: metric.Measured}}, x)
+			w.Ended(x.First, Due{Ticket: load.Ticket{Phase: metric.Measured}}, x)
 			if step, ok := w.steps.next(); ok {
 				if after = i + 1; step.Do != GiveUp || step.Why != "21 of 2000 requests were sent late" {
 					t.Errorf("%s: %+v", tt.name, step)

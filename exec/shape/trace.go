@@ -75,14 +75,14 @@ func TraceOf(s Shape) *Trace {
 func (t *Trace) scaled(d time.Duration) time.Duration { return time.Duration(float64(d) / t.speed) }
 
 // Turn returns the request of a row.
-func (t *Trace) Turn(i int) load.Turn {
+func (t *Trace) Turn(i int) load.Ticket {
 	switch {
 	case i < t.Warm:
-		return load.Turn{Phase: metric.Warmup, Order: i}
+		return load.Ticket{Phase: metric.Warmup, Order: i}
 	case i < t.Warm+t.Due:
-		return load.Turn{Phase: metric.Measured, Order: i - t.Warm}
+		return load.Ticket{Phase: metric.Measured, Order: i - t.Warm}
 	}
-	return load.Turn{Phase: metric.Filler, Order: i - t.Warm - t.Due}
+	return load.Ticket{Phase: metric.Filler, Order: i - t.Warm - t.Due}
 }
 
 // Row returns the number of a request's row, and the row.
@@ -118,9 +118,9 @@ func (t *Trace) has(phase metric.Phase) int {
 	return len(t.At) - t.Warm - t.Due
 }
 
-func (t *Trace) next() (turn load.Turn, at time.Duration, ok bool) {
+func (t *Trace) next() (turn load.Ticket, at time.Duration, ok bool) {
 	if t.sent == len(t.At) {
-		return load.Turn{}, 0, false
+		return load.Ticket{}, 0, false
 	}
 	t.sent++
 	return t.Turn(t.sent - 1), t.began + t.At[t.sent-1], true
@@ -130,7 +130,7 @@ func (t *Trace) measures() time.Duration { return t.began }
 
 // waits reports whether a row must wait for the answer to an earlier row. A row whose own time has
 // come meanwhile goes as soon as that answer is there.
-func (t *Trace) waits(turn load.Turn) bool {
+func (t *Trace) waits(turn load.Ticket) bool {
 	i, row := t.Row(turn.Phase, turn.Order)
 	parent := row.Parent - t.First
 	switch {
@@ -143,14 +143,14 @@ func (t *Trace) waits(turn load.Turn) bool {
 }
 
 // ended makes the rows due that had to wait for this answer.
-func (t *Trace) ended(turn load.Turn, end time.Duration, later *agenda[Turn]) {
+func (t *Trace) ended(turn load.Ticket, end time.Duration, later *agenda[Due]) {
 	parent, _ := t.Row(turn.Phase, turn.Order)
 	t.answered[parent] = true
 	for _, i := range t.children[parent] {
 		if wait := t.Rows.Rows[t.First+i].Wait; wait >= 0 {
-			later.add(end+t.scaled(wait), Turn{Turn: t.Turn(i)})
+			later.add(end+t.scaled(wait), Due{Ticket: t.Turn(i)})
 		} else if t.ripe[i] {
-			later.add(end, Turn{Turn: t.Turn(i)})
+			later.add(end, Due{Ticket: t.Turn(i)})
 		}
 	}
 }

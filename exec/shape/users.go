@@ -25,15 +25,15 @@ type users struct {
 	steps    queue
 	from, to time.Duration // of the window
 	edges    int           // edges of units that have passed
-	next     agenda[Turn]  // a turn without a Chat begins a new conversation
+	next     agenda[Due]   // a turn without a Chat begins a new conversation
 	begun    map[metric.Phase]int
 	seats    seats
 	due      []int // measured requests of each unit
 	pending  int   // measured requests in flight
 	leave    leaving
-	waiting  map[int]Turn // what a user sends who left, and comes back
-	warmed   bool         // a request ended that was no failed warm-up request
-	failed   int          // warm-up requests that failed
+	waiting  map[int]Due // what a user sends who left, and comes back
+	warmed   bool        // a request ended that was no failed warm-up request
+	failed   int         // warm-up requests that failed
 }
 
 func newUsers(e Env) Shape {
@@ -41,7 +41,7 @@ func newUsers(e Env) Shape {
 	come := float64(n) / e.Load.People.RampUp.Seconds() // a second
 	return &users{
 		Env: e, begun: map[metric.Phase]int{}, seats: seats{}, due: make([]int, len(e.Parts)),
-		leave: newLeaving(&e), waiting: map[int]Turn{},
+		leave: newLeaving(&e), waiting: map[int]Due{},
 		steps: queue{
 			{
 				Do: Prepare, Prompts: []Prompts{{Phase: metric.Warmup, N: n}, {Phase: metric.Measured, N: n}},
@@ -61,7 +61,7 @@ func (u *users) Next(now time.Duration) Step {
 		u.to = u.edge(len(u.Parts))
 		n := u.Case.Level.N
 		for user := range n {
-			u.next.add(now+u.Load.People.RampUp*time.Duration(user)/time.Duration(n), Turn{Turn: load.Turn{Slot: user}})
+			u.next.add(now+u.Load.People.RampUp*time.Duration(user)/time.Duration(n), Due{Ticket: load.Ticket{Slot: user}})
 		}
 	}
 	switch {
@@ -83,7 +83,7 @@ func (u *users) Next(now time.Duration) Step {
 	phase := u.phase(at)
 	if phase == metric.Measured && u.leave.due() {
 		u.waiting[t.Slot] = t
-		out.Turn = u.leave.turn(t.Slot)
+		out.Due = u.leave.turn(t.Slot)
 		return out
 	}
 	if t.Chat == nil {
@@ -95,7 +95,7 @@ func (u *users) Next(now time.Duration) Step {
 		u.leave.stays()
 		u.pending++
 	}
-	out.Turn = t
+	out.Due = t
 	return out
 }
 
@@ -114,7 +114,7 @@ func (u *users) phase(at time.Duration) metric.Phase {
 	return metric.Filler
 }
 
-func (u *users) Place(t Turn, due time.Duration) (unit, order int) {
+func (u *users) Place(t Due, due time.Duration) (unit, order int) {
 	switch t.Phase {
 	case metric.Measured:
 		unit = min(max(int((due-u.from)/max(u.Case.Level.RoundTime(), 1)), 0), len(u.Parts)-1)
@@ -128,7 +128,7 @@ func (u *users) Place(t Turn, due time.Duration) (unit, order int) {
 }
 
 // Ended lets the user think, and then send the next turn or begin a new conversation.
-func (u *users) Ended(now time.Duration, t Turn, s *metric.Sample) {
+func (u *users) Ended(now time.Duration, t Due, s *metric.Sample) {
 	if t.Phase == metric.Left {
 		u.next.add(s.End, u.waiting[t.Slot])
 		return

@@ -25,7 +25,7 @@ type window struct {
 	steps    queue
 	begun    time.Duration
 	next     *arrival // that comes next; nil if it is not known yet
-	later    agenda[Turn]
+	later    agenda[Due]
 	flying   int
 	pending  int // measured requests or conversations that have not ended
 	warm     warming
@@ -49,13 +49,13 @@ type arrivals interface {
 	// is known, they end the warm-up.
 	has(phase metric.Phase) int
 	// next returns the next request; ok is false if none comes any more.
-	next() (t load.Turn, at time.Duration, ok bool)
+	next() (t load.Ticket, at time.Duration, ok bool)
 	// measures ends the warm-up, and returns the time at which the window begins.
 	measures() time.Duration
 }
 
 type arrival struct {
-	load.Turn
+	load.Ticket
 	at time.Duration
 }
 
@@ -114,7 +114,7 @@ func (w *window) Next(now time.Duration) Step {
 	}
 	if t, at, ok := w.later.due(now); ok {
 		if t.Nth > 1 {
-			w.leaves(t.Turn, at)
+			w.leaves(t.Ticket, at)
 		}
 		return w.send(t, at, now)
 	}
@@ -134,7 +134,7 @@ func (w *window) Next(now time.Duration) Step {
 }
 
 func (w *window) arrives(now time.Duration) Step {
-	t, at := w.next.Turn, w.next.at
+	t, at := w.next.Ticket, w.next.at
 	w.next = nil
 	if w.flying >= w.Load.Open.MaxInFlight {
 		return w.giveUp(now, metric.CutFull, fmt.Sprintf("%d requests were in flight, the most that max_in_flight allows", w.flying))
@@ -145,7 +145,7 @@ func (w *window) arrives(now time.Duration) Step {
 	case w.chats():
 		out = w.send(w.meets(t.Phase, t.Order, t.Slot), at, now)
 	default:
-		out = w.send(Turn{Turn: t}, at, now)
+		out = w.send(Due{Ticket: t}, at, now)
 	}
 	if _, first := w.part(t.Order + 1); t.Phase == metric.Measured && first == t.Order+1 {
 		w.bounds = append(w.bounds, at)
@@ -159,14 +159,14 @@ func (w *window) arrives(now time.Duration) Step {
 		return w.Next(now)
 	}
 	if t.Order+warmupPrompts < w.arrivals.has(t.Phase) {
-		out.Ahead = out.Turn.later(warmupPrompts)
+		out.Ahead = out.Due.later(warmupPrompts)
 	}
 	return out
 }
 
 // leaves makes clients that leave come soon after a request that stays: within as much time as passed
 // before it.
-func (w *window) leaves(t load.Turn, at time.Duration) {
+func (w *window) leaves(t load.Ticket, at time.Duration) {
 	gap := max(at-max(w.last, w.begun), 0)
 	if w.last = at; t.Phase != metric.Measured {
 		return
@@ -177,18 +177,18 @@ func (w *window) leaves(t load.Turn, at time.Duration) {
 	}
 }
 
-func (w *window) send(t Turn, at, now time.Duration) Step {
+func (w *window) send(t Due, at, now time.Duration) Step {
 	if w.flying == 0 {
 		w.silence.waiting = now
 	}
 	w.flying++
 	t.Ear = &Ear{all: &w.silence.Tokens}
-	return Step{Do: Send, Turn: t, At: at}
+	return Step{Do: Send, Due: t, At: at}
 }
 
 // warmed reports whether the given request ends the warm-up. The parameter after is the time from
 // the beginning of the warm-up to the request.
-func (w *window) warmed(t load.Turn, after, now time.Duration) bool {
+func (w *window) warmed(t load.Ticket, after, now time.Duration) bool {
 	if n := w.arrivals.has(metric.Warmup); n < math.MaxInt {
 		return t.Order == n-1
 	}
@@ -230,7 +230,7 @@ func (w *window) part(order int) (part, first int) {
 	return len(w.Parts), first
 }
 
-func (w *window) Place(t Turn, _ time.Duration) (unit, order int) {
+func (w *window) Place(t Due, _ time.Duration) (unit, order int) {
 	first := 0
 	switch t.Phase {
 	case metric.Measured:
@@ -246,7 +246,7 @@ func (w *window) Place(t Turn, _ time.Duration) (unit, order int) {
 	return unit, t.Order - first
 }
 
-func (w *window) Ended(now time.Duration, t Turn, s *metric.Sample) {
+func (w *window) Ended(now time.Duration, t Due, s *metric.Sample) {
 	w.flying--
 	if s.First > 0 {
 		w.silence.ttft = append(w.silence.ttft, s.First-s.Scheduled)
@@ -261,7 +261,7 @@ func (w *window) Ended(now time.Duration, t Turn, s *metric.Sample) {
 		return
 	}
 	if w.trace != nil {
-		w.trace.ended(t.Turn, s.End, &w.later)
+		w.trace.ended(t.Ticket, s.End, &w.later)
 	}
 	switch {
 	case t.Phase == metric.Measured:
@@ -281,7 +281,7 @@ func (w *window) Ended(now time.Duration, t Turn, s *metric.Sample) {
 // lags reports whether a probe of a search lost its rate with the sample s: more than a hundredth of its
 // requests were sent so late that the p99 of the lag is above any limit. A level is not given up for
 // that, because some of its thresholds may fail nevertheless.
-func (w *window) lags(t Turn, s *metric.Sample) bool {
+func (w *window) lags(t Due, s *metric.Sample) bool {
 	if !w.Probe || w.trace != nil || t.Phase != metric.Measured || s.Sent == 0 {
 		return false
 	}

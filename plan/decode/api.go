@@ -44,7 +44,7 @@ func ofEmbeddings(def metric.Def) string {
 }
 
 // embeddable refuses a change of what the embeddings among the compared workloads do not have.
-func embeddable(b *body, c *plan.Claim, ch *plan.Change) bool {
+func embeddable(b *body, c *plan.Claim, ch *plan.ChangeBound) bool {
 	embeds := func(w *plan.Workload) bool { return w.API.Embeds() }
 	if ch.Metric.OfEmbeddings() || ch.Metric.Name == capacityDef.Name || !slices.ContainsFunc(c.Workloads, embeds) {
 		return true

@@ -32,8 +32,8 @@ func readClaim(b *body, c *plan.Compare, work []*plan.Workload, improve bool) *p
 	return out
 }
 
-func readChanges(b *body, c *plan.Claim) []*plan.Change {
-	var out []*plan.Change
+func readChanges(b *body, c *plan.Claim) []*plan.ChangeBound {
+	var out []*plan.ChangeBound
 	for _, attr := range sortedAttributes(b.attrs) {
 		def, ok := b.d.out.Metric(attr.Name)
 		if attr.Name == "capacity" {
@@ -56,7 +56,7 @@ func readChanges(b *body, c *plan.Claim) []*plan.Change {
 
 // applies reports whether the workloads of a claim have the metric: each of them, if the block names
 // them, and otherwise one.
-func (b *body) applies(c *plan.Claim, ch plan.Change) bool {
+func (b *body) applies(c *plan.Claim, ch plan.ChangeBound) bool {
 	some := slices.ContainsFunc(c.Workloads, func(w *plan.Workload) bool { return lacks(w, ch.Metric) == nil })
 	for _, w := range c.Workloads {
 		if p := lacks(w, ch.Metric); p != nil && (!some || b.given("workloads")) {
@@ -68,8 +68,8 @@ func (b *body) applies(c *plan.Claim, ch plan.Change) bool {
 }
 
 // parseChange parses one limit on a change, written as [statistic] sign number unit.
-func parseChange(def metric.Def, text string, improve bool) (plan.Change, *problem) {
-	c := plan.Change{Metric: def, Text: text}
+func parseChange(def metric.Def, text string, improve bool) (plan.ChangeBound, *problem) {
+	c := plan.ChangeBound{Metric: def, Text: text}
 	if def.Paired {
 		return parsePaired(def, text)
 	}
@@ -113,8 +113,8 @@ func parseChange(def metric.Def, text string, improve bool) (plan.Change, *probl
 }
 
 // The bound is a difference in the metric's unit, not a percentage: "count +2" or "mean +0.05".
-func parsePaired(def metric.Def, text string) (plan.Change, *problem) {
-	c := plan.Change{Metric: def, Text: text, Points: true}
+func parsePaired(def metric.Def, text string) (plan.ChangeBound, *problem) {
+	c := plan.ChangeBound{Metric: def, Text: text, Points: true}
 	word := "count"
 	if def.Unit != metric.Count {
 		word, c.Stat.Kind = "mean", metric.Mean
@@ -134,7 +134,7 @@ func parsePaired(def metric.Def, text string) (plan.Change, *problem) {
 	return c, nil
 }
 
-func misjudged(c plan.Change, n float64, down, improve bool) *problem {
+func misjudged(c plan.ChangeBound, n float64, down, improve bool) *problem {
 	def := c.Metric
 	better := down == (def.Better == metric.LowerIsBetter) && !c.TwoSided
 	switch {
@@ -185,7 +185,7 @@ func changeLimit(def metric.Def, text, rest string, points, improve bool) (float
 
 // ParseChange parses a bound on the change of a metric, such as "p95 +10%". The syntax is the same
 // as in tolerate and improve blocks. The error explains what is wrong.
-func ParseChange(name, text string, improve bool) (*plan.Change, error) {
+func ParseChange(name, text string, improve bool) (*plan.ChangeBound, error) {
 	def, ok := metric.Lookup(name)
 	if name == capacityDef.Name {
 		def, ok = capacityDef, true

@@ -95,7 +95,7 @@ func readReading(b *body, c *plan.Compare, work []*plan.Workload) {
 		b.d.errorf(o.rng, sumUnread, "The answers block needs a control that runs, to report how likely an answer is, but this control is a recorded run. Remove the answers block. The form of natural answers and the items of tasks are still compared.")
 		return
 	}
-	out := &plan.Reading{Range: o.rng}
+	out := &plan.Answering{Range: o.rng}
 	if o.bind(out); c.Control.Server == nil || out.Prompts == 0 || out.MaxTokens == 0 {
 		return // the base branch's control is unreadable, or the block has errors
 	}

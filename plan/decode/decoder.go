@@ -49,10 +49,10 @@ type Options struct {
 	// Drafts reports whether the built-in server decodes speculatively under the given profile. If
 	// Drafts is nil, it never does.
 	Drafts func(profile string) bool
-	// Reading is the function that calls the readers of data files (data sets and traces). These
-	// readers have their own bounds on time and memory. If Reading is nil, they are called
+	// Bounded is the function that calls the readers of data files (data sets and traces). These
+	// readers have their own bounds on time and memory. If Bounded is nil, they are called
 	// directly.
-	Reading func(read func())
+	Bounded func(read func())
 	// The next three fields are set only for the plan of the base branch. With lenient, unknown
 	// variables may have values, as the new plan may declare them. With alone, comparisons are
 	// ignored. place is the path of the plan in its repository.

@@ -20,8 +20,8 @@ import (
 // File reads and checks a plan, and reports all problems at once. If the plan has errors, p is
 // incomplete but not nil. p.Files then has the sources that the diagnostics quote.
 func File(opts Options) (p *plan.Plan, diags hcl.Diagnostics) {
-	if opts.Reading == nil {
-		opts.Reading = func(read func()) { read() }
+	if opts.Bounded == nil {
+		opts.Bounded = func(read func()) { read() }
 	}
 	d := newDecoder(opts)
 	defer func() {

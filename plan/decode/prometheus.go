@@ -18,7 +18,7 @@ func readSeries(b *body, out *plan.Prometheus) {
 			def.Better = metric.HigherIsBetter
 		}
 		if b.d.seriesFits(s, def, out) {
-			out.Series = append(out.Series, plan.Series{Def: def, PromQL: s.text("promql")})
+			out.Series = append(out.Series, plan.Query{Def: def, PromQL: s.text("promql")})
 		}
 	}
 }

@@ -36,7 +36,7 @@ func readPrompt(b *body, w *plan.Workload) plan.Prompt {
 		}
 		return out
 	}
-	b.d.opts.Reading(func() {
+	b.d.opts.Bounded(func() {
 		if out.Dataset = b.d.dataset(p, out.Replies != ""); out.Dataset == nil {
 			return
 		}

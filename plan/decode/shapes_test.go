@@ -54,7 +54,7 @@ workload "w" {
 }
 `, lengths, example, more),
 			})
-			d.opts.Reading = func(read func()) { read() }
+			d.opts.Bounded = func(read func()) { read() }
 			d.load()
 			return d
 		}

@@ -31,7 +31,7 @@ func (d *decoder) readStarts() {
 	for _, c := range d.out.Compares {
 		var own []*plan.Claim
 		for _, claim := range c.Claims {
-			changes, others := apart(claim.Changes, func(ch *plan.Change) metric.Def { return ch.Metric })
+			changes, others := apart(claim.Changes, func(ch *plan.ChangeBound) metric.Def { return ch.Metric })
 			claim.Changes = others
 			for _, ch := range changes {
 				d.checkStartChange(ch, c)
@@ -91,7 +91,7 @@ func (d *decoder) checkStart(t *plan.Threshold, w *plan.Workload, sla *plan.SLA)
 const fewestStarts = 4
 
 // checkStartChange checks a bound on the change of how long starts take.
-func (d *decoder) checkStartChange(ch *plan.Change, c *plan.Compare) {
+func (d *decoder) checkStartChange(ch *plan.ChangeBound, c *plan.Compare) {
 	switch {
 	case ch.Metric.Name == "start_cold":
 		d.errorf(ch.Range, sumStatNotAllowed, "Cold starts are not compared: the first start of one server reads the weights from disk, and that of the other finds them in memory. Compare start_warm, or limit start_cold in an sla block.")

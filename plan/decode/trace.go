@@ -22,7 +22,7 @@ func readTrace(b *body, l *plan.Load, _ *preset) {
 	stretch.To = to
 	speedups := readSpeedups(b)
 	var r *traffic.Replay
-	b.d.opts.Reading(func() {
+	b.d.opts.Bounded(func() {
 		t := b.d.trace(b)
 		if t == nil {
 			return

@@ -272,7 +272,7 @@ func comparison(p *plan.Plan, c *plan.Compare, add func(demand)) {
 	}
 }
 
-func change(at string, claim *plan.Claim, ch *plan.Change, add func(demand)) {
+func change(at string, claim *plan.Claim, ch *plan.ChangeBound, add func(demand)) {
 	kind, strength := "tolerate", -math.Abs(ch.Limit)
 	if claim.Improve {
 		kind, strength = "improve", math.Abs(ch.Limit)

@@ -11,8 +11,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// asked prints the requests that prepare a measurement, and about how long they take.
-func (x *expansion) asked() {
+// preparation prints the requests that prepare a measurement, and about how long they take.
+func (x *expansion) preparation() {
 	type asks struct{ servers, lines []string }
 	var all []*asks
 	for _, s := range x.p.Servers {

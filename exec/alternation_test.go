@@ -288,7 +288,7 @@ func TestTurnsLimit(t *testing.T) {
 	} {
 		d := newDuel(2, plan.RestartLeg, "a", "b")
 		d.itl = map[string]time.Duration{"b": 5 * time.Second}
-		d.Compares[0].Claims = []*plan.Claim{{Changes: []*plan.Change{{Metric: metric.MustLookup("e2e"), Limit: row.tolerated}}}}
+		d.Compares[0].Claims = []*plan.Claim{{Changes: []*plan.ChangeBound{{Metric: metric.MustLookup("e2e"), Limit: row.tolerated}}}}
 		run := d.run(t, nil)
 		if got, want := d.story(), "a{0} b{0} b{1} a{1}"; got != want || run.Comparisons[0].Skipped != "" {
 			t.Errorf("%v: %s, want %s: %q", row.tolerated, got, want, run.Comparisons[0].Skipped)

@@ -14,8 +14,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// series is a level that runs; rounds are added to it until it is decided.
-type series struct {
+// levelRun is a level that runs; rounds are added to it until it is decided.
+type levelRun struct {
 	*runner
 	Case
 	target *Target
@@ -40,19 +40,19 @@ type series struct {
 	// fails reports whether an exact threshold of a probe fails for good, so that its rest is not
 	// measured; nil if the probe has none, and for other levels.
 	fails     func() bool
-	warmed    bool      // whether warm was called
-	aloneSent int       // requests sent alone so far
-	stages    []*series // the stages of a load; set only in the first stage
+	warmed    bool        // whether warm was called
+	aloneSent int         // requests sent alone so far
+	stages    []*levelRun // the stages of a load; set only in the first stage
 }
 
-// series prepares the run of a level. If the level cannot run, it returns nil and writes the reason
+// runOf prepares the run of a level. If the level cannot run, it returns nil and writes the reason
 // into l.
-func (r *runner) series(t *Target, c Case, l *metric.Level) (s *series, lost error) {
+func (r *runner) runOf(t *Target, c Case, l *metric.Level) (s *levelRun, lost error) {
 	asks, lost := r.askings(t, c, l)
 	if asks == nil {
 		return nil, lost
 	}
-	return &series{runner: r, Case: c, target: t, level: l, asks: asks, durations: r.durations}, nil
+	return &levelRun{runner: r, Case: c, target: t, level: l, asks: asks, durations: r.durations}, nil
 }
 
 // askings prepares the requests of a level, for each part of a mix. If the level cannot run, it
@@ -112,7 +112,7 @@ func (r *runner) asking(t *Target, c Case, l, whole *metric.Level) (a *asking, l
 
 // play measures more rounds of the level. due holds the number of measured requests for each of
 // them. The result ended is true if all rounds ended. lost is not nil if the server is lost.
-func (s *series) play(due []int) (ended bool, lost error) {
+func (s *levelRun) play(due []int) (ended bool, lost error) {
 	l := s.level
 	due = slices.DeleteFunc(slices.Clone(due), func(n int) bool { return n == 0 })
 	rounds := len(l.Rounds) + len(due)
@@ -146,7 +146,7 @@ func (s *series) play(due []int) (ended bool, lost error) {
 // window measures rounds without a pause between them, and adds them to the level. The parameter of
 // is the planned number of rounds. again is true if the load generator was disturbed, so that they
 // must be measured again. stopped is the reason why the window ended early; "" if it did not.
-func (s *series) window(due []int, of int) (again bool, stopped string) {
+func (s *levelRun) window(due []int, of int) (again bool, stopped string) {
 	s.warm()
 	l := s.level
 	rd := s.newRound(due)
@@ -189,7 +189,7 @@ func (s *series) window(due []int, of int) (again bool, stopped string) {
 
 // draws prepares the requests of the units of a round that are drawn together: of its whole window,
 // or of its next batch. due holds the number of measured requests of each unit.
-func (s *series) draws(rd *round, due []int) {
+func (s *levelRun) draws(rd *round, due []int) {
 	m := &mixed{index: rd.out.Index + len(rd.mix)}
 	m.seed = seed(s.Load, m.index)
 	rd.mix = append(rd.mix, m)
@@ -231,7 +231,7 @@ func sum(counts []int) (n int) {
 
 // deal draws a part of the mix for each measured request. It returns how many requests each part
 // gets. Both sides of a comparison get the same parts.
-func (s *series) deal(rd *round, m *mixed, due []int) []int {
+func (s *levelRun) deal(rd *round, m *mixed, due []int) []int {
 	if s.Workload.ByType() {
 		return rd.typed(m)
 	}
@@ -257,7 +257,7 @@ func (s *series) deal(rd *round, m *mixed, due []int) []int {
 	return counts
 }
 
-func (s *series) countMeasured() []int {
+func (s *levelRun) countMeasured() []int {
 	out := make([]int, len(s.asks))
 	for _, r := range s.level.Rounds {
 		for _, x := range r.Samples {
@@ -272,7 +272,7 @@ func (s *series) countMeasured() []int {
 }
 
 // keep adds a finished round to its level. A disturbed round goes to the level's Voided rounds.
-func (s *series) keep(r *metric.Round) {
+func (s *levelRun) keep(r *metric.Round) {
 	if l := s.level; r.Void != "" {
 		l.Voided = append(l.Voided, r)
 	} else {
@@ -283,7 +283,7 @@ func (s *series) keep(r *metric.Round) {
 
 // newRound returns the next round of the level. due holds the number of measured requests of each
 // unit.
-func (s *series) newRound(due []int) *round {
+func (s *levelRun) newRound(due []int) *round {
 	rd := s.shapeless(due)
 	env := shape.Env{
 		Case: s.Case, Level: s.level.Name, Index: rd.out.Index, Seed: rd.out.Seed, Arrivals: rd.out.Seed,
@@ -318,7 +318,7 @@ func (s *series) newRound(due []int) *round {
 	return rd
 }
 
-func (s *series) shapeless(due []int) *round {
+func (s *levelRun) shapeless(due []int) *round {
 	l := s.level
 	i := len(l.Rounds) + len(l.Voided)
 	var secret [8]byte
@@ -334,7 +334,7 @@ func (s *series) shapeless(due []int) *round {
 
 // voids reports whether a round was disturbed and must be measured again. It returns false if too
 // little time is left. A part of a window cannot be measured again.
-func (s *series) voids(rd *round, r *metric.Round, of int) bool {
+func (s *levelRun) voids(rd *round, r *metric.Round, of int) bool {
 	if shape.Of(s.Case).Windowed || !r.Complete || rd.lost != nil || !s.check() || s.sheds && s.tight(s.level) {
 		return false
 	}
@@ -347,7 +347,7 @@ func measuredAgain(d metric.Disturbance, voided, of int) bool {
 	return d != metric.Disturbance{} && voided < metric.MostVoided(of)
 }
 
-func (s *series) measured() int {
+func (s *levelRun) measured() int {
 	n := 0
 	for _, r := range s.level.Rounds {
 		if r.Complete {

@@ -9,7 +9,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// turns runs the servers of a group in turns. In each round each server has a leg, and the next
+// alternation runs the servers of a group in turns. In each round each server has a leg, and the next
 // round reverses the order:
 //
 //	round    0   1   2   3
@@ -22,7 +22,7 @@ import (
 //	GPUs Y   B A B A
 //
 // So a faster GPU favours neither server.
-type turns struct {
+type alternation struct {
 	*runner
 	group       plan.Group
 	restart     plan.Restart
@@ -45,7 +45,7 @@ type turns struct {
 // servers. It also returns the cases of each server that are not compared.
 func (r *runner) takeTurns(g plan.Group, cases func(*plan.Server) []Case) (order []*plan.Server, rest map[*plan.Server][]Case) {
 	first := g.Compares[0]
-	t := &turns{runner: r, group: g, restart: first.Restart, parallel: first.SideBySide,
+	t := &alternation{runner: r, group: g, restart: first.Restart, parallel: first.SideBySide,
 		durations: map[*side]map[*plan.Workload]time.Duration{}}
 	rest = map[*plan.Server][]Case{}
 	order = t.order()
@@ -68,7 +68,7 @@ func (r *runner) takeTurns(g plan.Group, cases func(*plan.Server) []Case) (order
 
 // order returns the order of the servers in the first round. A control comes before its
 // candidate, because the candidate's capacity search needs the control's result.
-func (t *turns) order() []*plan.Server {
+func (t *alternation) order() []*plan.Server {
 	out := slices.Clone(t.group.Servers)
 	for range out {
 		for _, c := range t.group.Compares {
@@ -81,7 +81,7 @@ func (t *turns) order() []*plan.Server {
 	return out
 }
 
-func (t *turns) compare() {
+func (t *alternation) compare() {
 	cases := 0
 	for _, x := range t.sides {
 		cases += len(x.cases)
@@ -116,7 +116,7 @@ func (t *turns) compare() {
 	t.play()
 }
 
-func (t *turns) note(text string) {
+func (t *alternation) note(text string) {
 	for i, rec := range t.records {
 		if !t.decided[i] {
 			rec.Notes = append(rec.Notes, text)
@@ -126,7 +126,7 @@ func (t *turns) note(text string) {
 
 // round measures every case once on each server of an undecided comparison. One server's turn is a
 // leg. The legs of disturbed cases are repeated. round returns false if a leg was cut short.
-func (t *turns) round() (ok bool) {
+func (t *alternation) round() (ok bool) {
 	sides := t.running()
 	if t.rounds%2 == 1 {
 		slices.Reverse(sides)
@@ -152,7 +152,7 @@ func (t *turns) round() (ok bool) {
 
 // inTurns runs one round of the given cases, first on one server and then on the other. It returns
 // false if a case was cut short or a server failed.
-func (t *turns) inTurns(sides []*side, only []place) bool {
+func (t *alternation) inTurns(sides []*side, only []place) bool {
 	for _, x := range sides {
 		if !x.has(only) {
 			continue
@@ -166,7 +166,7 @@ func (t *turns) inTurns(sides []*side, only []place) bool {
 
 // leg runs one round of the given cases on the server x. It starts the server if necessary. It
 // returns false if a case was cut short or the server failed.
-func (t *turns) leg(x *side, only []place) bool {
+func (t *alternation) leg(x *side, only []place) bool {
 	if !t.check() {
 		return false
 	}
@@ -192,7 +192,7 @@ func (t *turns) leg(x *side, only []place) bool {
 // compareServers compares the two servers of a comparison when both have started. The list changed
 // in the plan says in what they may differ. If they differ in another fact, compareServers returns
 // false, and no further leg runs.
-func (t *turns) compareServers() bool {
+func (t *alternation) compareServers() bool {
 	found := func(s *plan.Server) *metric.ServerRun {
 		i := slices.IndexFunc(t.sides, func(x *side) bool { return x.server == s })
 		if i < 0 || t.sides[i].found == nil || len(t.sides[i].found.Starts) == 0 {
@@ -210,9 +210,9 @@ func (t *turns) compareServers() bool {
 }
 
 // begin prepares a server's turn at one case, and returns its number of requests.
-func (t *turns) begin(x *side, i int) int {
+func (t *alternation) begin(x *side, i int) int {
 	t.at(x)
-	c, s := x.cases[i], x.series[i]
+	c, s := x.cases[i], x.runs[i]
 	due := c.Level.RoundRequests(t.rounds % c.Level.Rounds)
 	t.observe(metric.LevelStarted{Level: s.level, Due: due, Expected: t.expected(c, []int{due})})
 	s.leg = &metric.Leg{Slot: t.slot, Start: x.starts - 1}
@@ -222,14 +222,14 @@ func (t *turns) begin(x *side, i int) int {
 }
 
 // measure measures a case on a server.
-func (t *turns) measure(x *side, i, due int) (ended bool, lost error) {
-	ended, lost = x.series[i].play([]int{due})
-	if r := x.series[i].held; r != nil && ended {
+func (t *alternation) measure(x *side, i, due int) (ended bool, lost error) {
+	ended, lost = x.runs[i].play([]int{due})
+	if r := x.runs[i].held; r != nil && ended {
 		at := placeOf(x.cases[i])
 		x.longest[at] = max(x.longest[at], r.End-r.Start)
 	}
 	for _, y := range t.sides { // a leg beside this one may get its limit only now
-		for k, s := range y.series {
+		for k, s := range y.runs {
 			if s.now != nil && y != x {
 				s.now.limit(t.limit(y, k))
 			}
@@ -241,7 +241,7 @@ func (t *turns) measure(x *side, i, due int) (ended bool, lost error) {
 // limit returns how long a candidate's leg may take: LegLimit times the control's longest leg so far,
 // times one plus the largest loss that the plan tolerates. It is 0 if the server is no candidate, or
 // if its control had no leg.
-func (t *turns) limit(x *side, i int) (most time.Duration) {
+func (t *alternation) limit(x *side, i int) (most time.Duration) {
 	for _, c := range t.group.Compares {
 		for _, control := range t.sides {
 			if c.Candidate == x.server && c.Control.Server == control.server {
@@ -254,8 +254,8 @@ func (t *turns) limit(x *side, i int) (most time.Duration) {
 }
 
 // end records the result of one case on a server. It returns false if the case was cut short.
-func (t *turns) end(x *side, i int, ended bool, lost error) bool {
-	t.done(x.series[i].level)
+func (t *alternation) end(x *side, i int, ended bool, lost error) bool {
+	t.done(x.runs[i].level)
 	if lost != nil {
 		t.lost(x.found, x.target, lost)
 	}
@@ -265,7 +265,7 @@ func (t *turns) end(x *side, i int, ended bool, lost error) bool {
 // legs starts the servers one after the other, because a start would disturb a server under load.
 // Then it runs one round of the given cases on both at the same time, and ends the servers. It
 // returns false if a case was cut short or a server failed.
-func (t *turns) legs(sides []*side, only []place) bool {
+func (t *alternation) legs(sides []*side, only []place) bool {
 	sides = slices.DeleteFunc(slices.Clone(sides), func(x *side) bool { return !x.has(only) })
 	most := 0
 	for _, x := range sides {
@@ -319,17 +319,17 @@ func (t *turns) legs(sides []*side, only []place) bool {
 
 // cutRound cuts the legs of case i on all servers except gone, whose leg was cut short. Legs, the
 // servers' turns in a round, are judged only together.
-func (t *turns) cutRound(gone *side, i int, sides []*side) {
+func (t *alternation) cutRound(gone *side, i int, sides []*side) {
 	for _, x := range sides {
-		if x != gone && i < len(x.series) && x.series[i].now != nil {
-			x.series[i].now.cut("the leg beside it on " + gone.found.Address + " was cut short")
+		if x != gone && i < len(x.runs) && x.runs[i].now != nil {
+			x.runs[i].now.cut("the leg beside it on " + gone.found.Address + " was cut short")
 			t.Clock.Post(func() {}) // wakes the leg, which may wait for a long time
 		}
 	}
 }
 
 // seen returns the run so far, to be judged while it continues.
-func (t *turns) seen() *metric.Run {
+func (t *alternation) seen() *metric.Run {
 	seen := *t.runner.run
 	seen.Comparisons = t.records
 	seen.End = t.Clock.Now()
@@ -340,7 +340,7 @@ func (t *turns) seen() *metric.Run {
 }
 
 // ended returns the reason why the comparisons ended early; otherwise "".
-func (t *turns) ended(cases int) string {
+func (t *alternation) ended(cases int) string {
 	going := cases == 0 || t.check()
 	for _, x := range t.sides {
 		if x.found != nil && x.found.Error != "" {
@@ -370,7 +370,7 @@ func (t *turns) ended(cases int) string {
 }
 
 // conclude records which cases and capacity searches did not run, and why.
-func (t *turns) conclude(cases int) {
+func (t *alternation) conclude(cases int) {
 	why := t.ended(cases)
 	for _, x := range t.sides {
 		if len(x.levels) > 0 {
