@@ -45,7 +45,7 @@ func possible(s *metric.Sample) error {
 	}
 	ok := s.Status >= 200 && s.Status < 300
 	switch {
-	case s.Failure == nil && (!ok || s.Chunks == 0 || s.Finish == ""):
+	case s.Failure == nil && (!ok || s.Vectors == 0 && (s.Chunks == 0 || s.Finish == "")):
 		return fmt.Errorf("it completed with status %d, %d chunks and finish reason %q", s.Status, s.Chunks, s.Finish)
 	case s.Failure != nil && s.Failure.Kind == metric.FailStatus && ok:
 		return fmt.Errorf("it failed by its status, which is %d", s.Status)
@@ -61,8 +61,14 @@ func possibleWait(s *metric.Sample) error {
 }
 
 // possibleChunks returns an error if the gaps do not agree with the timestamps. Each gap is rounded
-// up to a microsecond, so the sum of n gaps may be up to n microseconds too long.
+// up to a microsecond, so the sum of n gaps may be up to n microseconds too long. Embeddings came whole.
 func possibleChunks(s *metric.Sample) error {
+	if s.Vectors != 0 {
+		if s.Vectors < 0 || s.Chunks != 0 || len(s.Gaps) != 0 || s.First == 0 || s.First != s.Last {
+			return fmt.Errorf("it has %d embeddings, and %d chunks of text", s.Vectors, s.Chunks)
+		}
+		return nil
+	}
 	if (s.Chunks > 0) != (s.First > 0 && s.Last > 0) || len(s.Gaps) != max(s.Chunks-1, 0) {
 		return fmt.Errorf("it has %d chunks and %d gaps between them", s.Chunks, len(s.Gaps))
 	}

@@ -76,6 +76,11 @@ func TestImpossible(t *testing.T) {
 		{"no status", func(s *metric.Sample) { s.Status = 0 }, nil, "completed with status 0"},
 		{"no finish reason", func(s *metric.Sample) { s.Finish = "" }, nil, "finish reason"},
 		{"failed by a status of 200", func(s *metric.Sample) { s.Failure = &metric.Failure{Kind: metric.FailStatus} }, nil, "failed by its status"},
+		{"embeddings", func(s *metric.Sample) {
+			s.Vectors, s.Chunks, s.Gaps, s.FirstAnswer, s.Last, s.Finish = 4, 0, nil, s.First, s.First, ""
+		}, nil, ""},
+		{"embeddings beside text", func(s *metric.Sample) { s.Vectors = 4 }, nil, "embeddings"},
+		{"embeddings that came one by one", func(s *metric.Sample) { s.Vectors, s.Chunks, s.Gaps = 4, 0, nil }, nil, "embeddings"},
 		{"many chunks", func(s *metric.Sample) { s.Chunks = 1e15 }, nil, "gaps between them"},
 		// The gap between the tokens was 3.5 µs. Gaps are rounded up, so it is recorded as 4 µs,
 		// and neither 5 nor 3 µs fits.

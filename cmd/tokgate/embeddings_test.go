@@ -115,6 +115,19 @@ func embeddingGate(t *testing.T, row, gates int) (red, notPassed int) {
 	return red, notPassed
 }
 
+// A recording of embeddings is judged again as it was judged, and its figures follow from it.
+func TestEmbeddingsJudgedAgain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "index.hcl")
+	must.Do(t, os.WriteFile(path, []byte(strings.Replace(embeddingPlan, "load { concurrency = 8 }", "load { concurrency = 8 }\n  sla { e2e = \"p95 < 2s\" }", 1)), 0o600))
+	out := filepath.Join(t.TempDir(), "results")
+	tokgate(t, "run", "--simulate", "--out", out, path).check(t, assert.ExitPass, "Distance of vectors")
+	audited(t, out, out)
+	again := filepath.Join(t.TempDir(), "again")
+	tokgate(t, "judge", "--out", again, out, path).check(t, assert.ExitPass, "Distance of vectors")
+	first, second := documentIn(t, out), documentIn(t, again)
+	must.Same(t, "verdicts", first.Verdicts, second.Verdicts)
+}
+
 // TestLongEmbeddingsCharacteristics counts how many gates of embeddings fail if the candidate is slower,
 // or if its vectors are noisy.
 func TestLongEmbeddingsCharacteristics(t *testing.T) {

@@ -95,6 +95,7 @@ func (m requestMetric) spread(requests []*sample) spread {
 	d := spread{higher: m.higher}
 	for _, s := range requests {
 		v, ok := m.of(s)
+		ok = ok && (s.Embeddings == 0 || m.name == "e2e" || m.name == "lag") // there is no text that could stream
 		tokens, took := afterFirst(s)
 		switch {
 		case s.canceled():

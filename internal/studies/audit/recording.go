@@ -78,6 +78,7 @@ type sample struct {
 	Gaps        []int64 `json:"gaps_us"`
 	Chunks      int     `json:"chunks"`
 	FirstTokens int     `json:"first_tokens"`
+	Embeddings  int     `json:"embeddings"` // which came whole
 	Reconnects  int     `json:"reconnects"`
 	RetryAfter  int64   `json:"retry_after_ns"`
 	Usage       *struct {
