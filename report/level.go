@@ -60,9 +60,7 @@ func (b *builder) level(bare, l, whole *metric.Level) Case {
 			}
 		}
 	}
-	if c.VLLMBench = vllmBench(l); c.VLLMBench != nil {
-		c.VLLMBench.ITL = c.Summary("itl").milliseconds()
-	}
+	c.VLLMBench = vllmBench(l)
 	return c
 }
 

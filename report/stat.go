@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/tokgate/tokgate/metric"
 )
@@ -49,13 +48,4 @@ func (c *Case) Sent() int {
 		return 0
 	}
 	return c.Due()
-}
-
-// milliseconds returns the mean and two percentiles of a metric of times; zero if it has none, or
-// failed requests make them infinite.
-func (s *Summary) milliseconds() Spread {
-	if s == nil || s.Percentiles == nil || !s.Percentiles.P99.OK || math.IsInf(s.Percentiles.P99.V, 0) {
-		return Spread{}
-	}
-	return Spread{1000 * s.Mean.V, 1000 * s.Percentiles.P50.V, 1000 * s.Percentiles.P99.V}
 }

@@ -34,13 +34,14 @@ type Spread struct {
 }
 
 // vllmBench returns the figures of a level; nil if no request completed, or the server counts no
-// tokens. It has no ITL yet.
+// tokens.
 func vllmBench(l *metric.Level) *VLLMBench {
 	rounds := l.Rounds
 	if l.Windowed() {
 		rounds = slices.Concat(rounds, l.Voided) // parts of the same window
 	}
 	var v VLLMBench
+	var counted []*metric.Sample
 	var ttft, tpot, e2el []float64
 	var in, out int
 	var took time.Duration
@@ -51,7 +52,7 @@ func vllmBench(l *metric.Level) *VLLMBench {
 				continue
 			}
 			ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-			first, last = min(first, s.Sent), max(last, s.Last)
+			first, last, counted = min(first, s.Sent), max(last, s.Last), append(counted, s)
 			ttft, e2el = append(ttft, ms(s.First-s.Sent)), append(e2el, ms(s.Last-s.Sent))
 			if n := s.Usage.Output; n > 1 {
 				tpot = append(tpot, ms(s.Last-s.First)/float64(n-1))
@@ -72,25 +73,24 @@ func vllmBench(l *metric.Level) *VLLMBench {
 	v.Completed, v.Duration = len(ttft), took.Seconds()
 	v.RequestThroughput, v.OutputThroughput = float64(v.Completed)/v.Duration, float64(out)/v.Duration
 	v.TotalThroughput = float64(in+out) / v.Duration
-	v.TTFT, v.TPOT, v.E2EL = spreadOf(ttft), spreadOf(tpot), spreadOf(e2el)
+	for of, values := range map[*Spread][]float64{&v.TTFT: ttft, &v.TPOT: tpot, &v.E2EL: e2el} {
+		*of = spreadOf(metric.NewDistribution(values, 0, metric.LowerIsBetter), 1)
+	}
+	v.ITL = spreadOf(metric.Of(metric.MustLookup("itl"), counted), 1000)
 	return &v
 }
 
-// spreadOf interpolates between values, as numpy.percentile does. It sorts all.
-func spreadOf(all []float64) Spread {
-	if len(all) == 0 {
+// spreadOf interpolates between values, as numpy.percentile does. A unit of them has that many milliseconds.
+func spreadOf(d metric.Distribution, unit float64) Spread {
+	mean, ok := d.Mean()
+	if !ok {
 		return Spread{}
 	}
-	slices.Sort(all)
-	sum := 0.0
-	for _, v := range all {
-		sum += v
-	}
 	at := func(share float64) float64 {
-		place := share * float64(len(all)-1)
-		i := min(int(place), len(all)-1)
-		next := all[min(i+1, len(all)-1)]
-		return all[i] + (place-float64(i))*(next-all[i])
+		place := share * float64(d.Count()-1)
+		rank := int(place) + 1
+		low, high := d.Rank(rank), d.Rank(min(rank+1, d.Count()))
+		return unit * (low + (place-math.Floor(place))*(high-low))
 	}
-	return Spread{sum / float64(len(all)), at(0.5), at(0.99)}
+	return Spread{unit * mean, at(0.5), at(0.99)}
 }
