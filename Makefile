@@ -305,8 +305,8 @@ faults: ## have every call to the disk fail, edit what is left 2,000 times and f
 CRASHES ?= 1
 
 .PHONY: crashes
-crashes: ## kill, stop and cut off 290 real runs at random times (CRASHES=0.1 for a tenth), and look at what they leave; Linux
-	CGO_ENABLED=0 $(GO) test ./cmd/tokgate -count=1 -run '^Test(Stack)?Crashes$$' -timeout 60m -v -args -crashes $(CRASHES)
+crashes: ## kill, stop and cut off 390 real runs at random times (CRASHES=0.1 for a tenth), 100 of them with workers, which takes root, and look at what they leave; Linux
+	CGO_ENABLED=0 $(GO) test ./cmd/tokgate -count=1 -run '^Test(Stack|Worker)?Crashes$$' -timeout 90m -v -args -crashes $(CRASHES)
 
 BUSY ?= 10
 
