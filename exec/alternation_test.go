@@ -621,17 +621,18 @@ func TestSideBySide(t *testing.T) {
 }
 
 // In turns, all pods of a comparison start on the node of its first start. Side by side the second takes
-// another node, and both swap them after every round.
+// another node, and both swap them after every round, as the record says for the judge.
 func TestPodsOnNodes(t *testing.T) {
 	for _, tt := range []struct {
-		d    *duel
-		a, b string
+		d              *duel
+		a, b           string
+		swapsA, swapsB string
 	}{
-		{newDuel(4, plan.RestartLeg, "a", "b"), "[any n1 n1 n1]", "[n1 n1 n1 n1]"},
-		{newParallelDuel(4), "[any n2 n1 n2]", "[not n1 n1 n2 n1]"},
+		{newDuel(4, plan.RestartLeg, "a", "b"), "[any n1 n1 n1]", "[n1 n1 n1 n1]", "[[] [] [] []]", "[[] [] [] []]"},
+		{newParallelDuel(4), "[any n2 n1 n2]", "[not n1 n1 n2 n1]", "[[n1] [n2] [n1] [n2]]", "[[n2] [n1] [n2] [n1]]"},
 	} {
 		places, nodes := map[string][]string{}, 0
-		tt.d.run(t, func(c *exec.Config) {
+		run := tt.d.run(t, func(c *exec.Config) {
 			for _, s := range c.Plan.Servers {
 				s.Process, s.Endpoint, s.Pod = nil, nil, &plan.Pod{}
 			}
@@ -658,6 +659,14 @@ func TestPodsOnNodes(t *testing.T) {
 		})
 		a, b := fmt.Sprint(places["a"]), fmt.Sprint(places["b"])
 		must.Hold(t, a == tt.a && b == tt.b, "a on %s, b on %s; want %s, %s", a, b, tt.a, tt.b)
+		swaps := map[string][][]string{}
+		for _, s := range run.Servers {
+			for _, start := range s.Starts {
+				swaps[s.Address] = append(swaps[s.Address], start.GPUs)
+			}
+		}
+		must.Same(t, "a swaps", tt.swapsA, fmt.Sprint(swaps["a"]))
+		must.Same(t, "b swaps", tt.swapsB, fmt.Sprint(swaps["b"]))
 	}
 }
 

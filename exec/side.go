@@ -228,7 +228,9 @@ func (t *alternation) prepare(x *side) bool {
 		return false
 	}
 	start := target.started(x.began, x.ready)
-	start.GPUs = x.gpus
+	if start.GPUs = x.gpus; t.parallel && x.server.Pod != nil {
+		start.GPUs = []string{found["node"]}
+	}
 	x.found.Starts = append(x.found.Starts, start)
 	t.observe(metric.ServerReady{Server: x.found})
 	for i, c := range x.cases {

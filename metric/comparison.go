@@ -50,8 +50,8 @@ type Leg struct {
 type Start struct {
 	At    time.Duration `json:"at_ns"`    // offset of its launch
 	Ready time.Duration `json:"ready_ns"` // offset at which the server was ready
-	// GPUs are the server's GPUs in a comparison side by side, as the plan names them; nil in other
-	// comparisons.
+	// GPUs are the server's GPUs in a comparison side by side, as the plan names them, or the node of its pod; nil
+	// in other comparisons.
 	GPUs []string `json:"gpus,omitempty"`
 	// Cold is the TTFT of the first request that completed after the server's start, and ColdEnd is
 	// its whole duration. Both are 0 if there was no such request. No metric includes them, because
