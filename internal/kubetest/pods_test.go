@@ -339,7 +339,8 @@ func TestPodsApart(t *testing.T) {
 	})
 }
 
-// Side by side, the two servers are on two nodes, and swap them every round.
+// Side by side, the two servers are on two nodes, and swap them every round, or there is no verdict. A round that is
+// measured again has the nodes of the first try.
 func TestPodsSideBySide(t *testing.T) {
 	ns := ""
 	run := measured(t, func() *command {
@@ -360,11 +361,11 @@ func TestPodsSideBySide(t *testing.T) {
 		}
 	}
 	for i, node := range nodes["old"] {
-		if i >= len(nodes["new"]) || nodes["new"][i] == node || i > 0 && nodes["old"][i-1] == node {
+		if i >= len(nodes["new"]) || nodes["new"][i] == node {
 			t.Fatalf("old was on %q, new on %q", nodes["old"], nodes["new"])
 		}
 	}
-	if len(nodes["old"]) < 2 {
+	if !slices.Contains(nodes["old"], "node0") || !slices.Contains(nodes["old"], "node1") {
 		t.Errorf("old was on %q", nodes["old"])
 	}
 	t.Logf("old was on %q, new on %q", nodes["old"], nodes["new"])
