@@ -1,5 +1,5 @@
 // Package server turns the servers that a plan declares into targets: a running server, a child
-// process, a container, a stack of the plan's own commands, or the built-in simulator. A server is
+// process, a container, a pod, a stack of the plan's own commands, or the built-in simulator. A server is
 // ready when it has completed a request, not when it says so. It is identified before the load and
 // again after it, so that no verdict covers two servers. The package ends everything that it started,
 // and finds what a killed run left behind.
