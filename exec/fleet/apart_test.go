@@ -92,10 +92,8 @@ func beApart(t *testing.T, role string) {
 	f := strings.Fields(role)
 	wall := clock.NewReal()
 	defer wall.Sharpen()()
-	w := &joined{out: newMail(), Join: Join{URL: f[0], Token: "token", Fingerprint: f[1], Name: f[2], Version: "test", Patience: time.Minute,
-		Clock: wall, Say: func(string) {}}}
-	w.worker = newWorker(wall, w.out.put)
-	w.via.Store(w.client())
+	w := newJoined(Join{URL: f[0], Token: "token", Fingerprint: f[1], Name: f[2], Version: "test", Patience: time.Minute,
+		Clock: wall, Say: func(string) {}})
 	must.Do(t, w.join(t.Context()))
 	best := func() exchange { return w.times.best(wall.Now()) }
 	first := (wall.Now() + best().offset() + 4*time.Second).Truncate(4 * time.Second)

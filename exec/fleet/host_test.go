@@ -199,8 +199,7 @@ func TestControllerIsStartedAgain(t *testing.T) {
 func TestJoinTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := begin(t, 2)
-		w := &joined{Join: b.hand("w").Join}
-		w.via.Store(w.client())
+		w := newJoined(b.hand("w").Join)
 		for range 2 {
 			raw := must.Get(w.ask(t.Context(), http.MethodPost, "/join", hello{"key", "w", "1.0"}))(t)
 			must.Same(t, "the answer", `{"name":"w"}`, strings.TrimSpace(string(raw)))

@@ -14,6 +14,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -57,7 +58,8 @@ type joined struct {
 	bundle  bundling
 	warming int // connections that are being opened, by servers
 	meets   []*message
-	leaving bool // it was told to end
+	broke   string // why the link broke, as it was said
+	leaving bool   // it was told to end
 	over    bool
 	err     error // why the worker ends before the run
 	ctx     context.Context
@@ -70,17 +72,10 @@ type Refused struct{ error }
 // Work joins a run, and sends its share of the load until the run is over. It returns an error if the run was
 // stopped, if it could not join, or if it lost the controller.
 func Work(ctx context.Context, j Join) error {
-	w := &joined{Join: j, session: rand.Text(), out: newMail()}
-	if w.Meter == nil {
-		w.Meter = func() func() metric.Health { return func() metric.Health { return metric.Health{CPU: -1} } }
-	}
-	w.worker = newWorker(j.Clock, func(line []byte, patient bool) {
-		if w.out.put(line, patient); patient {
-			w.bundle.after(w.Clock, w.out.rouse)
-		}
-	})
-	w.worker.offset = func() time.Duration { return w.times.best(w.Clock.Now()).offset() }
-	w.via.Store(w.client())
+	return newJoined(j).work(ctx)
+}
+
+func (w *joined) work(ctx context.Context) error {
 	var end context.CancelFunc
 	w.ctx, end = context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
@@ -101,6 +96,21 @@ func Work(ctx context.Context, j Join) error {
 		x.cancel()
 	}
 	return w.err
+}
+
+func newJoined(j Join) *joined {
+	w := &joined{Join: j, session: rand.Text(), out: newMail()}
+	if w.Meter == nil {
+		w.Meter = func() func() metric.Health { return func() metric.Health { return metric.Health{CPU: -1} } }
+	}
+	w.worker = newWorker(j.Clock, func(line []byte, patient bool) {
+		if w.out.put(line, patient); patient {
+			w.bundle.after(w.Clock, w.out.rouse)
+		}
+	})
+	w.worker.offset = func() time.Duration { return w.times.best(w.Clock.Now()).offset() }
+	w.via.Store(w.client())
+	return w
 }
 
 func (w *joined) client() *http.Client {
@@ -268,10 +278,24 @@ func (w *joined) link() {
 			if _, ok := errors.AsType[*broken](err); ok || refused {
 				w.ends(err)
 			} else if !w.over {
-				w.Say(fmt.Sprintf("the connection to the run broke, dialing again: %v", err))
+				w.breaks(err)
 			}
 		})
 	}()
+}
+
+// breaks says why the link broke, once for each reason and link that held.
+func (w *joined) breaks(err error) {
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		err = e.Err // without the key of the session
+	}
+	if time.Duration(w.heard.Load()) > w.dialed {
+		w.broke = ""
+	}
+	if why := err.Error(); why != w.broke {
+		w.broke = why
+		w.Say("the connection to the run broke, dialing again: " + why)
+	}
 }
 
 func (w *joined) carry(ctx context.Context, path string) error {
