@@ -144,7 +144,7 @@ func (r *reached) try(ctx context.Context) (identity, error) {
 		}
 		// Try the next API if the error is final, such as a model without a chat template, or one of embeddings.
 		if !hopeless(err) {
-			break
+			return id, err
 		}
 	}
 	return id, first

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -108,7 +109,9 @@ func TestEndpointIsReadyWhenItCompletes(t *testing.T) {
 func TestServerOfEmbeddingsIsReady(t *testing.T) {
 	for _, status := range []int{http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented} {
 		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t, sim.Options{})
+			profile := sim.DefaultProfile()
+			profile.LoadMS = 700 // it refuses embeddings until then, and chats for ever
+			w := newWorld(t, sim.Options{Profile: profile})
 			var asked []string
 			w.instead = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 				if r.Method == http.MethodPost && strings.HasPrefix(r.URL.Path, "/v1/") {
@@ -122,7 +125,8 @@ func TestServerOfEmbeddingsIsReady(t *testing.T) {
 			})
 			target, err := w.Launch(t.Context(), vllm(), w.state)
 			must.Need(t, err == nil, "HTTP %d: %v", status, err)
-			must.Same(t, "asked", []string{"/v1/chat/completions", "/v1/completions", "/v1/embeddings"}, asked)
+			each := []string{"/v1/chat/completions", "/v1/completions", "/v1/embeddings"}
+			must.Same(t, "asked", slices.Concat(each, each, each), asked)
 			must.Do(t, target.Close())
 		})
 	}
