@@ -59,4 +59,11 @@ fi
 cp "$try/tokgate/tokgate" "$try/binary"
 printf 'FROM scratch\nCOPY binary /tokgate\nUSER 65532\nENTRYPOINT ["/tokgate"]\n' >"$try/Containerfile"
 "$builder" build -q -t "tokgate:$number" -f "$try/Containerfile" "$try"
-echo "the image tokgate:$number was built; its base here is scratch, not distroless"
+if [ "${builder##*/}" = buildah ]; then
+  container=$(buildah from "tokgate:$number")
+  buildah run --isolation chroot "$container" -- /tokgate version
+  buildah rm "$container" >/dev/null
+else
+  podman run --rm --network none "tokgate:$number" version
+fi
+echo "the image tokgate:$number was built, and runs; its base here is scratch, not distroless"
