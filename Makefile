@@ -143,6 +143,11 @@ real: build ## install real engines and gateways and try them, into docs/engines
 real-leaving: build ## let 400 clients leave each of ENGINES that `make real` installed, into docs/engines-tried.md; minutes
 	CGO_ENABLED=0 $(GO) test ./cmd/tokgate -count=1 -run '^TestRealLeaving$$' -timeout 1h -v -real $(REAL_DIR) -engines '$(filter-out litellm,$(TRIED))' -real-leaving-page $(CURDIR)/docs/engines-tried.md
 
+.PHONY: real-apis
+real-apis: build ## send the same prompts by chat, Responses and Messages to those of ENGINES that have them, and ask for embeddings, into docs/engines-tried.md; minutes
+	plans/real/install.sh $(REAL_DIR) $(filter vllm llama.cpp,$(ENGINES))
+	CGO_ENABLED=0 $(GO) test ./cmd/tokgate -count=1 -run '^TestRealAPIs$$' -timeout 1h -v -real $(REAL_DIR) -engines '$(filter vllm llama.cpp,$(ENGINES))' -real-apis-page $(CURDIR)/docs/engines-tried.md
+
 .PHONY: real-rate
 real-rate: build ## search the rate that llama.cpp's server carries, twice, with `make real`'s engine; 16 minutes, on an idle machine
 	@for i in 1 2; do PATH=$(REAL_DIR)/bin:$$PATH $(BIN) run --out results/real-rate/$$i --var model=$(REAL_DIR)/tiny.gguf plans/real/rate.hcl || true; done

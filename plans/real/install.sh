@@ -108,7 +108,7 @@ llama_cpp() {
 }
 
 model() {
-  [ -e "$dir/tiny.gguf" ] && return
+  [ -e "$dir/embed" ] && return
   "$dir/vllm/bin/python" "$here/model.py" "$dir" "$here"/../../docs/*.md
 }
 

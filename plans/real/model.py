@@ -1,6 +1,7 @@
 """Makes a language model of 0.6 million random weights, for servers that are to be
 tried and not to be understood: OUT/tiny for vLLM and transformers, OUT/tiny.gguf for
-llama.cpp. The tokenizer is trained on the texts given. The same texts make the same files.
+llama.cpp, and OUT/embed, the same weights as a model of embeddings for vLLM. The tokenizer is
+trained on the texts given. The same texts make the same files. What is there is kept.
 
     python model.py OUT TEXT...
 """
@@ -11,7 +12,7 @@ from pathlib import Path
 import gguf
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM, LlamaModel, PreTrainedTokenizerFast
 
 VOCABULARY = 4096
 SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
@@ -90,8 +91,7 @@ def merges(tokenizer):
     return json.loads(tokenizer.to_str())["model"]["merges"]
 
 
-def main():
-    out, texts = Path(sys.argv[1]), sorted(sys.argv[2:])
+def write(out, texts):
     tokenizer = train(texts)
     torch.manual_seed(1)
     model = LlamaForCausalLM(CONFIG)
@@ -100,6 +100,14 @@ def main():
     fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token=END, pad_token=SPECIAL[0])
     fast.chat_template = CHAT
     fast.save_pretrained(out / "tiny")
+
+
+def main():
+    out, texts = Path(sys.argv[1]), sorted(sys.argv[2:])
+    if not (out / "tiny.gguf").exists():
+        write(out, texts)
+    LlamaModel.from_pretrained(out / "tiny").save_pretrained(out / "embed")
+    AutoTokenizer.from_pretrained(out / "tiny").save_pretrained(out / "embed")
 
 
 main()
