@@ -36,6 +36,7 @@ func (d *decoder) decodeServers() {
 func (d *decoder) decodeServer(name, key string, blk *hcl.Block, sc *scope) *plan.Server {
 	s := &plan.Server{Name: name, Key: key, Range: blk.DefRange}
 	b := d.open(serverBlock, blk, sc, "server."+s.Address())
+	noted := len(d.out.Defaults)
 	b.bind(s)
 	s.Flags = readFlags(b)
 	_, diags := plan.CommandLine(s.Engine, s.Flags, s.Args)
@@ -50,6 +51,8 @@ func (d *decoder) decodeServer(name, key string, blk *hcl.Block, sc *scope) *pla
 	readTelemetry(b, &s.Telemetry)
 	s.Expect = readExpect(b)
 	d.namedSecrets(s)
+	// The defaults of a block stand together.
+	slices.SortStableFunc(d.out.Defaults[noted:], func(a, b plan.Default) int { return cmp.Compare(a.Path, b.Path) })
 	return s
 }
 
