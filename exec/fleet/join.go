@@ -45,25 +45,30 @@ type Join struct {
 type joined struct {
 	Join
 	*worker
+	dialing
 	via     atomic.Pointer[http.Client]
 	session string // drawn here
-	links   int    // that were dialed
 	out     *mail
-	have    atomic.Int64  // lines of the controller that came
-	dealt   int           // lines that were dealt with
-	heard   atomic.Int64  // when something came last
-	dialed  time.Duration // when the link was dialed
-	asking  bool          // for the time
+	have    atomic.Int64 // lines of the controller that came
+	dealt   int          // lines that were dealt with
+	heard   atomic.Int64 // when something came last
+	asking  bool         // for the time
 	times   exchanges
 	bundle  bundling
 	warming int // connections that are being opened, by servers
 	meets   []*message
-	broke   string // why the link broke, as it was said
-	leaving bool   // it was told to end
+	leaving bool // it was told to end
 	over    bool
 	err     error // why the worker ends before the run
 	ctx     context.Context
-	unlink  context.CancelFunc // ends the link; nil if there is none
+}
+
+// dialing is what a worker knows of its links to the controller.
+type dialing struct {
+	links  int                // that were dialed
+	dialed time.Duration      // when the link was dialed
+	broke  string             // why the link broke, as it was said
+	unlink context.CancelFunc // ends the link; nil if there is none
 }
 
 // Refused is the answer of a controller that does not want this worker.
