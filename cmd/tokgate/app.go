@@ -26,10 +26,11 @@ type app struct {
 	environ  []string
 	meter    exec.Meter // observes the load generator; nil turns observation and calibration off
 	network  server.Network
-	bounds   bounds   // limits on loading a plan; zero means no limit
-	color    string   // --color
-	workflow string   // --github
-	actions  *actions // output for GitHub Actions; nil elsewhere
+	salts    func() uint64 // draws the salt of a run; nil draws at random
+	bounds   bounds        // limits on loading a plan; zero means no limit
+	color    string        // --color
+	workflow string        // --github
+	actions  *actions      // output for GitHub Actions; nil elsewhere
 }
 
 // actions writes what GitHub Actions reads, if a command runs in a step of a workflow. Elsewhere

@@ -58,7 +58,7 @@ func (a *app) question(path string, o *bisectOptions) (*question, error) {
 		return nil, err
 	}
 	if q.Salt = o.salt; !o.simulate {
-		q.Salt, q.Began = salt(), time.Now().UTC().Round(time.Second)
+		q.Salt, q.Began = a.salt(), time.Now().UTC().Round(time.Second)
 	}
 	return q, nil
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -49,6 +50,16 @@ func tokgate(t *testing.T, args ...string) result {
 	return tokgateWith(t, t.Context(), nil, "", args...)
 }
 
+// saltsOf returns the salts of a command line. Go numbers the folders of a test, so each command line
+// of a test has its own salt, but the same one each time the test runs: no verdict depends on chance.
+func saltsOf(dir string) func() uint64 {
+	n, err := strconv.ParseUint(filepath.Base(dir), 10, 64)
+	if err != nil {
+		panic(err)
+	}
+	return func() uint64 { return n }
+}
+
 func tokgateWith(t *testing.T, ctx context.Context, environ []string, stdin string, args ...string) result {
 	t.Helper()
 	return tokgateOver(t, ctx, inMemory, environ, stdin, args...)
@@ -58,9 +69,10 @@ func tokgateOver(t *testing.T, ctx context.Context, network server.Network, envi
 	t.Helper()
 	var out, errs bytes.Buffer
 	// Notes about running servers go to a new folder.
-	environ = append(slices.Clone(environ), "TOKGATE_STATE_DIR="+t.TempDir())
+	dir := t.TempDir()
+	environ = append(slices.Clone(environ), "TOKGATE_STATE_DIR="+dir)
 	// Without a meter the load of the test machine does not change the results.
-	a := &app{Streams: Streams{In: strings.NewReader(stdin), Out: &out, Err: &errs}, environ: environ, network: network}
+	a := &app{Streams: Streams{In: strings.NewReader(stdin), Out: &out, Err: &errs}, environ: environ, network: network, salts: saltsOf(dir)}
 	code := a.main(ctx, args)
 	return result{code, out.String(), errs.String()}
 }

@@ -111,7 +111,7 @@ func (a *app) newRun(p *plan.Plan, o runOptions, started time.Time) metric.Run {
 		run.ID, run.Salt = simulatedID(p, o.salt), o.salt
 		return run
 	}
-	run.ID, run.Salt, run.Started = runID(started), salt(), started
+	run.ID, run.Salt, run.Started = runID(started), a.salt(), started
 	run.Host, _ = os.Hostname()
 	if job := ciJob(a.getenv); job != nil {
 		run.Commit = job.Commit

@@ -25,9 +25,10 @@ const (
 	// measureWaves is how many requests each slot sends. To save time, it is half as many for long
 	// requests or several use cases.
 	measureWaves = 20
-	// leastMargin is the smallest margin of a proposed limit, as a share of the measured value. A
-	// server that becomes a quarter slower changes its values by more than twice this share.
-	leastMargin = 0.1
+	// leastMargin is the smallest margin of a proposed limit, as a share of the measured value. With a
+	// tenth, one of ten of its own gates on an unchanged server is undecided. A server that becomes a
+	// quarter slower changes its values by more.
+	leastMargin = 0.15
 )
 
 func (o initOptions) measurable() error {
@@ -51,7 +52,7 @@ func (a *app) measured(ctx context.Context, o initOptions) (map[string][]starter
 	return o.measureEach(func(p *plan.Plan, budget time.Duration) (*metric.Run, error) {
 		config := exec.Config{
 			Plan: p, Budget: budget,
-			Run: metric.Run{ID: runID(started), Salt: salt(), Started: started, Tool: buildInfo().Version, Plan: p.Path, PlanHash: p.Hash},
+			Run: metric.Run{ID: runID(started), Salt: a.salt(), Started: started, Tool: buildInfo().Version, Plan: p.Path, PlanHash: p.Hash},
 		}
 		a.launch(&config, wall, ctx, dir, runOptions{})
 		display, stop := a.progress(progress.Options{Now: wall.Now, Forecast: (*lastRun)(nil).forecast(p, nil, nil)})

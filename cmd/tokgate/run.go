@@ -484,7 +484,10 @@ func runID(started time.Time) string {
 }
 
 // salt returns a random number that makes the prompts of this run unlike those of other runs.
-func salt() uint64 {
+func (a *app) salt() uint64 {
+	if a.salts != nil {
+		return a.salts()
+	}
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return binary.LittleEndian.Uint64(b[:])

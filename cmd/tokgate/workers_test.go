@@ -188,8 +188,10 @@ func startProcess(t *testing.T, network server.Network, args ...string) *workerP
 	p := &workerProcess{spoken: spoken{wants: map[string]chan string{}}, code: make(chan int, 1)}
 	var ctx context.Context
 	ctx, p.end = context.WithCancel(t.Context())
+	dir := t.TempDir()
 	a := &app{
-		Streams: Streams{In: strings.NewReader(""), Out: p, Err: p}, environ: []string{"TOKGATE_STATE_DIR=" + t.TempDir()}, network: network,
+		Streams: Streams{In: strings.NewReader(""), Out: p, Err: p}, environ: []string{"TOKGATE_STATE_DIR=" + dir}, network: network,
+		salts: saltsOf(dir),
 		meter: func() func() metric.Health { return func() metric.Health { return metric.Health{} } },
 	}
 	go func() { p.code <- a.main(ctx, args) }()

@@ -65,7 +65,7 @@ func virtually(m *testing.M) (code int) {
 	args, streams := os.Args[1:], Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
 	virtualProgram = func(t *testing.T) {
 		time.Sleep(time.Until(now)) // the virtual clock begins in the year 2000: advance it to now
-		code = (&app{Streams: streams, environ: os.Environ(), network: inMemory}).main(t.Context(), args)
+		code = (&app{Streams: streams, environ: os.Environ(), network: inMemory, salts: func() uint64 { return 1 }}).main(t.Context(), args)
 	}
 	os.Args = []string{os.Args[0], "-test.run=^TestVirtualProgram$"}
 	quiet, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0) // hide the last lines of the test framework
