@@ -3,6 +3,9 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -190,4 +193,21 @@ func pauseOf(ctx context.Context, c *clock.Virtual, before *metric.Run) error {
 		return nil
 	}
 	return clock.Sleep(ctx, c, before.End+time.Hour)
+}
+
+// runID is unique and sorts by start time.
+func runID(started time.Time) string {
+	var b [3]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return started.UTC().Format("20060102T150405Z") + "-" + hex.EncodeToString(b[:])
+}
+
+// salt returns a random number that makes the prompts of this run unlike those of other runs.
+func (a *app) salt() uint64 {
+	if a.salts != nil {
+		return a.salts()
+	}
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return binary.LittleEndian.Uint64(b[:])
 }

@@ -52,7 +52,9 @@ func (a *app) measured(ctx context.Context, o initOptions) (map[string][]starter
 	return o.measureEach(func(p *plan.Plan, budget time.Duration) (*metric.Run, error) {
 		config := exec.Config{
 			Plan: p, Budget: budget,
-			Run: metric.Run{ID: runID(started), Salt: a.salt(), Started: started, Tool: buildInfo().Version, Plan: p.Path, PlanHash: p.Hash},
+			Run: metric.Run{
+				ID: runID(started), Salt: a.salt(), Started: started, Tool: buildInfo().Version, Plan: p.Path, PlanHash: p.Hash,
+			},
 		}
 		a.launch(&config, wall, ctx, dir, runOptions{})
 		display, stop := a.progress(progress.Options{Now: wall.Now, Forecast: (*lastRun)(nil).forecast(p, nil, nil)})

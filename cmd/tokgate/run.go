@@ -3,9 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/binary"
-	"encoding/hex"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -474,23 +471,6 @@ func unknownName(flag, kind, name string, known []string) error {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	return usageError(hint, "%s: the plan has no %s %q", flag, kind, name)
-}
-
-// runID is unique and sorts by start time.
-func runID(started time.Time) string {
-	var b [3]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return started.UTC().Format("20060102T150405Z") + "-" + hex.EncodeToString(b[:])
-}
-
-// salt returns a random number that makes the prompts of this run unlike those of other runs.
-func (a *app) salt() uint64 {
-	if a.salts != nil {
-		return a.salts()
-	}
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return binary.LittleEndian.Uint64(b[:])
 }
 
 // sharpen makes timers precise, so that requests are sent on time. It does nothing for in-memory
