@@ -52,11 +52,8 @@ func tokgate(t *testing.T, args ...string) result {
 
 // saltsOf returns the salts of a command line. Go numbers the folders of a test, so each command line
 // of a test has its own salt, but the same one each time the test runs: no verdict depends on chance.
-func saltsOf(dir string) func() uint64 {
-	n, err := strconv.ParseUint(filepath.Base(dir), 10, 64)
-	if err != nil {
-		panic(err)
-	}
+func saltsOf(t *testing.T, dir string) func() uint64 {
+	n := must.Get(strconv.ParseUint(filepath.Base(dir), 10, 64))(t)
 	return func() uint64 { return n }
 }
 
@@ -72,7 +69,7 @@ func tokgateOver(t *testing.T, ctx context.Context, network server.Network, envi
 	dir := t.TempDir()
 	environ = append(slices.Clone(environ), "TOKGATE_STATE_DIR="+dir)
 	// Without a meter the load of the test machine does not change the results.
-	a := &app{Streams: Streams{In: strings.NewReader(stdin), Out: &out, Err: &errs}, environ: environ, network: network, salts: saltsOf(dir)}
+	a := &app{Streams: Streams{In: strings.NewReader(stdin), Out: &out, Err: &errs}, environ: environ, network: network, salts: saltsOf(t, dir)}
 	code := a.main(ctx, args)
 	return result{code, out.String(), errs.String()}
 }

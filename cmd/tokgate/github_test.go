@@ -63,7 +63,7 @@ type stepResult struct {
 func (s *step) run(args ...string) stepResult {
 	s.t.Helper()
 	var out, errs bytes.Buffer
-	a := &app{Streams: Streams{In: strings.NewReader(""), Out: &out, Err: &errs}, environ: s.environ, network: inMemory, salts: saltsOf(s.t.TempDir())}
+	a := &app{Streams: Streams{In: strings.NewReader(""), Out: &out, Err: &errs}, environ: s.environ, network: inMemory, salts: saltsOf(s.t, s.t.TempDir())}
 	r := stepResult{code: a.main(s.t.Context(), args), outputs: map[string]string{}}
 	r.log = out.String() + errs.String()
 	r.commands, _ = runner.Commands(r.log)

@@ -26,8 +26,8 @@ const (
 	// requests or several use cases.
 	measureWaves = 20
 	// leastMargin is the smallest margin of a proposed limit, as a share of the measured value. With a
-	// tenth, one of ten of its own gates on an unchanged server is undecided. A server that becomes a
-	// quarter slower changes its values by more.
+	// tenth, too many gates on an unchanged server are undecided. A server that becomes a quarter
+	// slower changes its values by more.
 	leastMargin = 0.15
 )
 

@@ -191,7 +191,7 @@ func startProcess(t *testing.T, network server.Network, args ...string) *workerP
 	dir := t.TempDir()
 	a := &app{
 		Streams: Streams{In: strings.NewReader(""), Out: p, Err: p}, environ: []string{"TOKGATE_STATE_DIR=" + dir}, network: network,
-		salts: saltsOf(dir),
+		salts: saltsOf(t, dir),
 		meter: func() func() metric.Health { return func() metric.Health { return metric.Health{} } },
 	}
 	go func() { p.code <- a.main(ctx, args) }()
