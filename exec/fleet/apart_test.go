@@ -42,7 +42,7 @@ func TestLongWorkersApart(t *testing.T) {
 	wall := clock.NewReal()
 	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	h := must.Get(Listen(wall, l, apart, "token", "test", func(string) {}))(t)
-	defer h.server.Close()
+	defer h.close()
 	relay := delaying(t, l.Addr().String())
 	var mu sync.Mutex
 	passed, bounds := make([][]time.Duration, barriers), []time.Duration{}

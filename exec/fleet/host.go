@@ -31,6 +31,7 @@ const (
 	lostAfter = 30 * time.Second // without a word, either side gives the other up
 	redial    = 2 * time.Second  // for a worker whose link has broken
 	lookEach  = 250 * time.Millisecond
+	protocol  = "tokgate" // of a link, which upgrades its request
 )
 
 // Host is where the workers of a run dial in.
@@ -88,12 +89,12 @@ func Listen(c clock.Clock, l net.Listener, n int, token, version string, state f
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /join", h.joins)
 	mux.HandleFunc("GET /clock", h.tells)
-	mux.HandleFunc("POST /link", h.links)
+	mux.HandleFunc("GET /link", h.links)
 	h.server = &http.Server{
 		Handler: h.admits(mux), TLSConfig: &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS13},
-		ReadHeaderTimeout: lostAfter, ErrorLog: log.New(io.Discard, "", 0),
-		HTTP2: &http.HTTP2Config{WriteByteTimeout: askWithin}, // else a link that is cut would hold up the next one
+		ReadHeaderTimeout: lostAfter, ErrorLog: log.New(io.Discard, "", 0), Protocols: new(http.Protocols),
 	}
+	h.server.Protocols.SetHTTP1(true)                // a link takes over its connection
 	go func() { _ = h.server.ServeTLS(l, "", "") }() // it ends with Close
 	return h, nil
 }
@@ -181,7 +182,8 @@ func (h *Host) opening(ctx context.Context, key string, number int) (*session, c
 	return s, ctx, nil
 }
 
-// links carries the lines of a session in both directions, over one request. A new one replaces the one before.
+// links carries the lines of a session in both directions, over the connection of one request. A new one replaces
+// the one before.
 func (h *Host) links(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	number, err := strconv.Atoi(q.Get("link"))
@@ -198,17 +200,6 @@ func (h *Host) links(w http.ResponseWriter, r *http.Request) {
 	if ctx.Err() != nil {
 		return // a newer link came while this one waited
 	}
-	c := http.NewResponseController(w)
-	unread := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() {
-		_ = c.SetReadDeadline(time.Unix(1, 0)) // ends the read
-		close(unread)
-	})
-	defer func() {
-		if !stop() {
-			<-unread // the controller of the response must not be used after the handler
-		}
-	}()
 	has, err := strconv.Atoi(q.Get("has"))
 	if err == nil {
 		err = s.out.from(has)
@@ -218,12 +209,13 @@ func (h *Host) links(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the link cannot go on: "+err.Error(), http.StatusGone)
 		return
 	}
-	w.Header().Set("Tokgate-Has", strconv.FormatInt(s.have.Load(), 10))
-	if err := errors.Join(c.EnableFullDuplex(), c.Flush()); err != nil && !errors.Is(err, http.ErrNotSupported) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
 		return
 	}
+	fmt.Fprintf(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\nTokgate-Has: %d\r\n\r\n", protocol, s.have.Load())
 	s.ended.Store(0)
-	err = s.out.carry(ctx, r.Body, w, c.Flush, func() { h.hears(s) }, func(line []byte) error { return h.passes(s, line) })
+	err = s.out.carry(ctx, conn, func() { h.hears(s) }, func(line []byte) error { return h.passes(s, line) })
 	if _, ok := errors.AsType[*broken](err); ok {
 		h.breaks(s, err)
 	}
@@ -317,5 +309,17 @@ func (h *Host) End(ctx context.Context, failed error) {
 	}
 	for !over && !all() && h.loop.Wait(ctx) == nil { // the looks of watch wake it
 	}
+	h.close()
+}
+
+// close leaves, with all links.
+func (h *Host) close() {
 	_ = h.server.Close()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, s := range h.sessions {
+		if s.end != nil {
+			s.end()
+		}
+	}
 }

@@ -42,7 +42,7 @@ func (b *base) listen(t *testing.T, n int) {
 	t.Cleanup(func() { cancel(); loop.Wait() })
 	h, over := b.Host, b.over
 	loop.Go(func() {
-		defer h.server.Close()
+		defer h.close()
 		h.Wait(ctx, time.Hour)
 		close(over)
 		for h.loop.Wait(ctx) == nil {
@@ -152,7 +152,7 @@ func TestWorkersComeLate(t *testing.T) {
 		b.do(func() { b.say("") })
 		ends(t, "the first one", <-first.ended, "")
 		ends(t, "the second one", <-second.ended, "")
-		b.server.Close()
+		b.close()
 		time.Sleep(time.Second) // until the far one has heard of it
 	})
 }
@@ -184,7 +184,7 @@ func TestControllerIsStartedAgain(t *testing.T) {
 		w := b.hand("w").works(t)
 		<-b.over
 		began := w.Clock.Now()
-		b.server.Close()
+		b.close()
 		b.over = make(chan struct{})
 		b.listen(t, 1)
 		ends(t, "the worker", <-w.ended, "this is not the controller of the run")
@@ -292,7 +292,7 @@ func TestControllerIsGone(t *testing.T) {
 		w := b.hand("w").works(t)
 		<-b.over
 		time.Sleep(time.Minute)
-		b.server.Close()
+		b.close()
 		began := w.Clock.Now()
 		err := <-w.ended
 		ends(t, "the worker", err, "nothing was heard from the run")

@@ -119,7 +119,7 @@ func newJoined(j Join) *joined {
 }
 
 func (w *joined) client() *http.Client {
-	return &http.Client{Transport: &http.Transport{TLSClientConfig: pinned(w.Fingerprint), ForceAttemptHTTP2: true, DialContext: w.Dial}}
+	return &http.Client{Transport: &http.Transport{TLSClientConfig: pinned(w.Fingerprint), DialContext: w.Dial}}
 }
 
 // pinned trusts the certificate with a fingerprint, and no other.
@@ -143,7 +143,7 @@ func (w *joined) ask(ctx context.Context, method, path string, body any) ([]byte
 	if err != nil {
 		return nil, err
 	}
-	resp, err := w.do(ctx, method, path, bytes.NewReader(raw))
+	resp, err := w.do(ctx, method, path, bytes.NewReader(raw), http.StatusOK)
 	if err != nil {
 		return nil, err
 	}
@@ -151,17 +151,21 @@ func (w *joined) ask(ctx context.Context, method, path string, body any) ([]byte
 	return io.ReadAll(io.LimitReader(resp.Body, 1<<20))
 }
 
-func (w *joined) do(ctx context.Context, method, path string, body io.Reader) (*http.Response, error) {
+func (w *joined) do(ctx context.Context, method, path string, body io.Reader, want int) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, method, strings.TrimRight(w.URL, "/")+path, body)
 	if err != nil {
 		return nil, err
 	}
 	r.Header.Set("Authorization", "Bearer "+w.Token)
+	if want == http.StatusSwitchingProtocols {
+		r.Header.Set("Connection", "Upgrade")
+		r.Header.Set("Upgrade", protocol)
+	}
 	resp, err := w.via.Load().Do(r)
 	if err != nil {
 		return nil, err
 	}
-	if resp.StatusCode != http.StatusOK {
+	if resp.StatusCode != want {
 		defer resp.Body.Close()
 		words, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<12))
 		err := fmt.Errorf("the controller answered %d: %s", resp.StatusCode, strings.TrimSpace(string(words)))
@@ -304,15 +308,15 @@ func (w *joined) breaks(err error) {
 }
 
 func (w *joined) carry(ctx context.Context, path string) error {
-	body, up := io.Pipe()
-	defer up.Close()
-	// A request whose body is being read does not end with its context.
-	defer context.AfterFunc(ctx, func() { up.CloseWithError(context.Cause(ctx)) })()
-	resp, err := w.do(ctx, http.MethodPost, path, body)
+	resp, err := w.do(ctx, http.MethodGet, path, nil, http.StatusSwitchingProtocols)
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
+	link, ok := resp.Body.(io.ReadWriteCloser)
+	if !ok {
+		return errors.New("the connection cannot be taken over")
+	}
 	n, err := strconv.Atoi(resp.Header.Get("Tokgate-Has"))
 	if err == nil {
 		err = w.out.from(n)
@@ -321,7 +325,7 @@ func (w *joined) carry(ctx context.Context, path string) error {
 		return &broken{err}
 	}
 	heard := func() { w.heard.Store(int64(w.Clock.Now())) }
-	return w.out.carry(ctx, resp.Body, up, func() error { return nil }, heard, func(line []byte) error {
+	return w.out.carry(ctx, link, heard, func(line []byte) error {
 		var m message
 		if err := json.Unmarshal(line, &m); err != nil {
 			return &broken{fmt.Errorf("what the controller sent cannot be read: %w", err)}

@@ -138,14 +138,15 @@ func (m *mail) write(to *bytes.Buffer) {
 	}
 }
 
-// carry carries the lines of both sides over a link until it breaks or ctx ends. It calls takes with each
-// line of the other side, and heard whenever something came.
-func (m *mail) carry(ctx context.Context, r io.Reader, w io.Writer, flush func() error, heard func(), takes func([]byte) error) error {
+// carry carries the lines of both sides over a link until it breaks or ctx ends, and closes it. It calls takes
+// with each line of the other side, and heard whenever something came.
+func (m *mail) carry(ctx context.Context, link io.ReadWriteCloser, heard func(), takes func([]byte) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	var writer sync.WaitGroup
 	defer writer.Wait()
-	defer cancel(nil) // before the wait
+	defer cancel(nil)
+	defer context.AfterFunc(ctx, func() { _ = link.Close() })()
+	defer link.Close()
 	writer.Go(func() {
 		for b := new(bytes.Buffer); ; b.Reset() {
 			select {
@@ -156,17 +157,13 @@ func (m *mail) carry(ctx context.Context, r io.Reader, w io.Writer, flush func()
 			if m.write(b); b.Len() == 0 {
 				continue
 			}
-			_, err := w.Write(b.Bytes())
-			if err == nil {
-				err = flush()
-			}
-			if err != nil {
+			if _, err := link.Write(b.Bytes()); err != nil {
 				cancel(err)
 				return
 			}
 		}
 	})
-	in := bufio.NewScanner(r)
+	in := bufio.NewScanner(link)
 	in.Buffer(make([]byte, 0, 64<<10), mostLine)
 	in.Split(wholeLine)
 	for in.Scan() {
@@ -193,7 +190,7 @@ func (m *mail) carry(ctx context.Context, r io.Reader, w io.Writer, flush func()
 	if errors.Is(in.Err(), bufio.ErrTooLong) {
 		return &broken{fmt.Errorf("it sent a line of more than %d MiB", mostLine>>20)} // and would again
 	}
-	return cmp.Or(context.Cause(ctx), in.Err())
+	return cmp.Or(context.Cause(ctx), in.Err(), errors.New("the other side closed it"))
 }
 
 // wholeLine splits into lines. The part of a line after which a link breaks is none: it comes again.
