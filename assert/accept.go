@@ -11,14 +11,14 @@ import (
 // accepts adds a verdict on each accept block, which passes or warns.
 func (j *judge) accepts() {
 	for _, a := range j.promised.Accepts {
-		v := Verdict{Kind: KindAccept, Name: "accept." + a.Name, Outcome: Fail, Severity: verdict.SeverityWarn,
-			Test: Test{Value: metric.None("an accept block has no value")}, Place: Place{File: a.Range.Filename, Line: a.Range.Start.Line}}
+		v := verdict.Verdict{Kind: verdict.KindAccept, Name: "accept." + a.Name, Outcome: verdict.Fail, Severity: verdict.SeverityWarn,
+			Test: verdict.Test{Value: metric.None("an accept block has no value")}, Place: verdict.Place{File: a.Range.Filename, Line: a.Range.Start.Line}}
 		judged, needed, wide := 0, 0, len(a.Workloads) == 0
 		for _, x := range j.list {
-			if x.Accepted == nil || x.Accepted.Name != a.Name || x.Outcome == Error || x.Outcome == Skipped {
+			if x.Accepted == nil || x.Accepted.Name != a.Name || x.Outcome == verdict.Error || x.Outcome == verdict.Skipped {
 				continue
 			}
-			if judged++; x.Accepted.Own != Pass {
+			if judged++; x.Accepted.Own != verdict.Pass {
 				needed++
 			}
 			wide = wide || x.Accepted.Wide
@@ -34,7 +34,7 @@ func (j *judge) accepts() {
 		case wide:
 			v.Message = fmt.Sprintf("is too wide: %s %s is more than twice the change that was measured. Accept less", a.Metric, a.Text)
 		default:
-			v.Outcome = Pass
+			v.Outcome = verdict.Pass
 			v.Message = fmt.Sprintf("holds until %s: %s %s (%s)", until, a.Metric, a.Text, a.Why)
 		}
 		j.keep(v)

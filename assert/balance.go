@@ -79,7 +79,7 @@ func (x balance) String() string {
 }
 
 // balanced says that a gateway spread the level unevenly, and whether chance explains it.
-func balanced(v *Verdict, l *metric.Level) {
+func balanced(v *verdict.Verdict, l *metric.Level) {
 	x, why := balanceOf(l)
 	if why != "" {
 		return
@@ -95,7 +95,7 @@ func balanced(v *Verdict, l *metric.Level) {
 
 // imbalanced judges a threshold on imbalance by an exact test of the busiest replica's share. It waits
 // for the end of the load, because only then do the replicas' counters add up.
-func (s *subject) imbalanced(v *Verdict, t *plan.Threshold) {
+func (s *subject) imbalanced(v *verdict.Verdict, t *plan.Threshold) {
 	x, why := balanceOf(s.level)
 	if why != "" {
 		noValue(v, t, why)
@@ -113,7 +113,7 @@ func (s *subject) imbalanced(v *Verdict, t *plan.Threshold) {
 		return
 	}
 	if s.unfinished() {
-		v.Outcome, v.More = Inconclusive, s.due-s.n
+		v.Outcome, v.More = verdict.Inconclusive, s.due-s.n
 		v.Needs = "needs the whole load: the counters of the replicas add up only at its end"
 		return
 	}

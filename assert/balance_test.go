@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -25,21 +26,21 @@ func TestBalance(t *testing.T) {
 		turns   int // of each conversation; 0 without conversations
 		limit   float64
 		value   float64 // 0: none
-		outcome Outcome
+		outcome verdict.Outcome
 		say     string
 	}{
 		// 100 requests over four replicas. Of shares p, the test is that of p·100 of 100 against the
 		// allowed limit/4.
-		{"even", behind(25, 25, 25, 25), 0, 2, 1, Pass, ""},
-		{"70 10 10 10", behind(700, 100, 100, 100), 0, 2, 2.8, Fail, uneven},
-		{"by chance", behind(32, 26, 22, 20), 0, 2, 1.28, Pass, ""},
-		{"near the limit", behind(32, 26, 22, 20), 0, 1.2, 1.28, Inconclusive, ""},
-		{"any spread is within a limit of four", behind(100, 0, 0, 0), 0, 4, 4, Pass, uneven},
+		{"even", behind(25, 25, 25, 25), 0, 2, 1, verdict.Pass, ""},
+		{"70 10 10 10", behind(700, 100, 100, 100), 0, 2, 2.8, verdict.Fail, uneven},
+		{"by chance", behind(32, 26, 22, 20), 0, 2, 1.28, verdict.Pass, ""},
+		{"near the limit", behind(32, 26, 22, 20), 0, 1.2, 1.28, verdict.Inconclusive, ""},
+		{"any spread is within a limit of four", behind(100, 0, 0, 0), 0, 4, 4, verdict.Pass, uneven},
 		// Ten conversations of ten turns count as five: even 3 of 5 on one of four replicas is chance.
-		{"few conversations", behind(600, 100, 200, 100), 10, 1.5, 2.4, Inconclusive, chance},
-		{"no replicas", behind(), 0, 2, 0, Error, ""},
-		{"one replica", behind(100), 0, 2, 0, Error, ""},
-		{"no tokens", behind(0, 0), 0, 2, 0, Error, ""},
+		{"few conversations", behind(600, 100, 200, 100), 10, 1.5, 2.4, verdict.Inconclusive, chance},
+		{"no replicas", behind(), 0, 2, 0, verdict.Error, ""},
+		{"one replica", behind(100), 0, 2, 0, verdict.Error, ""},
+		{"no tokens", behind(0, 0), 0, 2, 0, verdict.Error, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for i, x := range tt.level.Rounds[0].Samples {
@@ -54,7 +55,7 @@ func TestBalance(t *testing.T) {
 			if v.Outcome != tt.outcome || v.Value.V != tt.value || v.Value.OK != (tt.value > 0) {
 				t.Errorf("%v %v, want %v %v: %s", v.Outcome, v.Value, tt.outcome, tt.value, v.Message)
 			}
-			if tt.outcome == Inconclusive && v.Needs == "" {
+			if tt.outcome == verdict.Inconclusive && v.Needs == "" {
 				t.Error("it does not say what it needs")
 			}
 			load := verdictOf(t, all, "load at "+tt.level.Name)
@@ -74,7 +75,7 @@ func TestBalanceOfAReplicaThatWasNotRead(t *testing.T) {
 	x := &l.Replicas[1]
 	x.Added, x.Missing = nil, "it was not read"
 	p, run := gate(l, &plan.Threshold{Metric: metric.MustLookup("imbalance"), Op: plan.Less, Limit: 2})
-	if v := verdictOf(t, Judge(p, run, Options{}), "sla.imbalance at "+l.Name); v.Outcome != Error || !strings.Contains(v.Message, "http://b: it was not read") {
+	if v := verdictOf(t, Judge(p, run, Options{}), "sla.imbalance at "+l.Name); v.Outcome != verdict.Error || !strings.Contains(v.Message, "http://b: it was not read") {
 		t.Errorf("%v: %s", v.Outcome, v.Message)
 	}
 }

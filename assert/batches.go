@@ -6,6 +6,7 @@ import (
 
 	"github.com/tokgate/tokgate/assert/sample"
 	"github.com/tokgate/tokgate/assert/stat"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -75,30 +76,30 @@ func (e evidence) grouped(share float64, n int) bool { return float64(n) < e.eno
 // early withdraws a verdict before the planned end of a level, if the rest may well change it: a fail of
 // an exact statistic that later requests could mend, and in a window a pass whose estimate is not clear
 // of its limit. The first batches often look good by chance: a pause may not have come yet.
-func (s *subject) early(v *Verdict, t *plan.Threshold) {
+func (s *subject) early(v *verdict.Verdict, t *plan.Threshold) {
 	rest := s.due - s.n
 	switch {
 	case !s.unfinished():
 		return
-	case v.Outcome == Fail && mends(v, t, rest):
+	case v.Outcome == verdict.Fail && mends(v, t, rest):
 		v.Needs = "needs the rest of the planned requests, which could still mend it"
-	case v.Outcome == Pass && s.batched() && !t.Stat.Exact() && !s.policy.Estimates() && !clearly(v.Value.V, t):
+	case v.Outcome == verdict.Pass && s.batched() && !t.Stat.Exact() && !s.policy.Estimates() && !clearly(v.Value.V, t):
 		v.Needs = fmt.Sprintf("needs the rest of the planned requests: before the end, a pass needs an estimate at most %s of the way to its limit", metric.Format(metric.Ratio, clearShare))
 	default:
 		return
 	}
-	v.Outcome, v.More = Inconclusive, rest
+	v.Outcome, v.More = verdict.Inconclusive, rest
 }
 
 // forGood reports whether an exact threshold fails, and no further request could mend it. How many are due
 // at a probe of a search is not known.
-func (s *subject) forGood(v *Verdict, t *plan.Threshold) bool {
-	return v.Outcome == Fail && t.Stat.Exact() && t.Stat.Kind != metric.Implied && (s.due > 0 || !mends(v, t, math.MaxInt32))
+func (s *subject) forGood(v *verdict.Verdict, t *plan.Threshold) bool {
+	return v.Outcome == verdict.Fail && t.Stat.Exact() && t.Stat.Kind != metric.Implied && (s.due > 0 || !mends(v, t, math.MaxInt32))
 }
 
 // mends reports whether further requests could still mend an exact statistic that fails: all of them
 // good, or one that is the smallest or largest.
-func mends(v *Verdict, t *plan.Threshold, further int) bool {
+func mends(v *verdict.Verdict, t *plan.Threshold, further int) bool {
 	switch all := float64(v.N + further); t.Stat.Kind {
 	case metric.Min:
 		return !sample.Upward(t.Op)

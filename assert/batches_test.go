@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -54,7 +55,7 @@ func TestBatchesThatResembleTheirNeighbours(t *testing.T) {
 	for i := range 20 {
 		waves = append(waves, 1+0.1*float64(i/5%2))
 	}
-	judge := func(ttft []float64, batched bool, th *plan.Threshold) Verdict {
+	judge := func(ttft []float64, batched bool, th *plan.Threshold) verdict.Verdict {
 		l := batches(ttft...)
 		l.Batches = batched
 		s := subject{evidence: gather(l), workload: &plan.Workload{}, alpha: 0.05}
@@ -78,13 +79,13 @@ func TestEarlyPassIsClear(t *testing.T) {
 		ttft    float64
 		batched bool
 		due     int
-		want    Outcome
+		want    verdict.Outcome
 	}{
-		{"clear, before the end", 0.8, true, 200, Pass},
-		{"near, before the end", 0.9, true, 200, Inconclusive},
-		{"near, at the end", 0.9, true, 100, Pass},
-		{"near, rounds", 0.9, false, 200, Pass},
-		{"over, before the end", 1.2, true, 200, Fail},
+		{"clear, before the end", 0.8, true, 200, verdict.Pass},
+		{"near, before the end", 0.9, true, 200, verdict.Inconclusive},
+		{"near, at the end", 0.9, true, 100, verdict.Pass},
+		{"near, rounds", 0.9, false, 200, verdict.Pass},
+		{"over, before the end", 1.2, true, 200, verdict.Fail},
 	} {
 		values := make([]float64, 10)
 		for i := range values {
@@ -104,18 +105,18 @@ func TestExactFailsForGood(t *testing.T) {
 		metric, text string
 		failed       int // of the first 100 requests; their TTFT is 1.5 s, and 0.5 s in the second batch
 		due          int
-		want         Outcome
+		want         verdict.Outcome
 	}{
-		{"ttft", "every < 1s", 0, 200, Fail},
-		{"ttft", "max < 1.2s", 0, 200, Fail},
-		{"ttft", "min < 0.2s", 0, 200, Inconclusive}, // the smallest may still come
-		{"ttft", "min < 0.2s", 0, 100, Fail},
-		{"ttft", "min > 1s", 0, 200, Fail},
-		{"ttft", "max > 2s", 0, 200, Inconclusive},
-		{"success", "observed >= 95%", 10, 200, Inconclusive}, // 190 of 200 are 95 %
-		{"success", "observed >= 95%", 11, 200, Fail},         // 189 of 200
-		{"success", "observed >= 95%", 6, 100, Fail},
-		{"success", "every", 1, 200, Fail},
+		{"ttft", "every < 1s", 0, 200, verdict.Fail},
+		{"ttft", "max < 1.2s", 0, 200, verdict.Fail},
+		{"ttft", "min < 0.2s", 0, 200, verdict.Inconclusive}, // the smallest may still come
+		{"ttft", "min < 0.2s", 0, 100, verdict.Fail},
+		{"ttft", "min > 1s", 0, 200, verdict.Fail},
+		{"ttft", "max > 2s", 0, 200, verdict.Inconclusive},
+		{"success", "observed >= 95%", 10, 200, verdict.Inconclusive}, // 190 of 200 are 95 %
+		{"success", "observed >= 95%", 11, 200, verdict.Fail},         // 189 of 200
+		{"success", "observed >= 95%", 6, 100, verdict.Fail},
+		{"success", "every", 1, 200, verdict.Fail},
 	} {
 		l := batches(1.5, 0.5, 1.5, 1.5, 1.5, 1.5, 1.5, 1.5, 1.5, 1.5)
 		for _, x := range l.MeasuredSamples()[:c.failed] {
@@ -139,7 +140,7 @@ func TestFewBatches(t *testing.T) {
 			}
 			s := subject{evidence: gather(batches(values...)), workload: &plan.Workload{}, alpha: 0.05}
 			v := s.judge(threshold("ttft", text))
-			if decided := v.Outcome == Pass || v.Outcome == Fail; decided && k < 4 {
+			if decided := v.Outcome == verdict.Pass || v.Outcome == verdict.Fail; decided && k < 4 {
 				t.Errorf("%s, %d batches: %s", text, k+1, v.Outcome)
 			} else if k < 4 && v.More < 1 && v.More != -1 {
 				t.Errorf("%s, %d batches: it does not say how many more requests decide: %q", text, k+1, v.Needs)
@@ -162,8 +163,8 @@ func TestGroupedPercentile(t *testing.T) {
 	}
 	for _, c := range []struct {
 		worst float64
-		want  Outcome
-	}{{0.6, Pass}, {1.9, Inconclusive}} {
+		want  verdict.Outcome
+	}{{0.6, verdict.Pass}, {1.9, verdict.Inconclusive}} {
 		s := subject{evidence: gather(level(c.worst)), workload: &plan.Workload{}, alpha: 0.05}
 		v := s.judge(threshold("ttft", "p99 < 2s"))
 		must.Hold(t, v.Outcome == c.want, "the worst of every other batch takes %v s: %s: %s", c.worst, v.Outcome, v.Message)
@@ -192,7 +193,7 @@ func TestBusyWindow(t *testing.T) {
 		p, run := gate(l, threshold("ttft", "mean < 2s"))
 		p.Workloads[0].Loads[0].Levels[0].Batches = true
 		got := verdictOf(t, Judge(p, run, Options{}), "load at 4")
-		failed := got.Outcome == Error
+		failed := got.Outcome == verdict.Error
 		must.Hold(t, failed == (c.want != "") && strings.Contains(got.Message, c.want), "%s: %s: %s", c.name, got.Outcome, got.Message)
 	}
 }
@@ -206,11 +207,11 @@ func TestVoidedBatch(t *testing.T) {
 	l.Voided, l.Rounds = l.Rounds[2:3:3], append(l.Rounds[:2:2], l.Rounds[3:]...)
 	p, run := gate(l, threshold("ttft", "mean < 2s"))
 	v := Judge(p, run, Options{})
-	if got := verdictOf(t, v, "load at 4"); got.Outcome != Pass || !strings.Contains(got.Message, "in 6 batches") || !strings.Contains(strings.Join(got.NotesOf(), " "), "batch 3 was measured again") {
+	if got := verdictOf(t, v, "load at 4"); got.Outcome != verdict.Pass || !strings.Contains(got.Message, "in 6 batches") || !strings.Contains(strings.Join(got.NotesOf(), " "), "batch 3 was measured again") {
 		t.Errorf("%s: %s %q", got.Outcome, got.Message, got.Notes)
 	}
 	r.Health.Stall = 0
-	if got := verdictOf(t, Judge(p, run, Options{}), "load at 4"); got.Outcome != Error || !strings.Contains(got.Message, "batch 3 was left out, although nothing had disturbed it") {
+	if got := verdictOf(t, Judge(p, run, Options{}), "load at 4"); got.Outcome != verdict.Error || !strings.Contains(got.Message, "batch 3 was left out, although nothing had disturbed it") {
 		t.Errorf("left out for nothing: %s: %s", got.Outcome, got.Message)
 	}
 }

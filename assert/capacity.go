@@ -14,22 +14,22 @@ import (
 // capacity adds the verdicts on a capacity search: on the required load, and on the thresholds at
 // the found limit. The limit counts only if its samples, judged again, confirm it.
 func (j *judge) capacity(server *plan.Server, w *plan.Workload) {
-	v := Verdict{Kind: KindCapacity, Server: server.Address(), Workload: w.Address(), Name: "capacity",
+	v := verdict.Verdict{Kind: verdict.KindCapacity, Server: server.Address(), Workload: w.Address(), Name: "capacity",
 		Test:     untested(w.Policy),
-		Demanded: w.Capacity.Require > 0, Place: Place{File: w.Capacity.Range.Filename, Line: w.Capacity.Range.Start.Line}}
+		Demanded: w.Capacity.Require > 0, Place: verdict.Place{File: w.Capacity.Range.Filename, Line: w.Capacity.Range.Start.Line}}
 	c := j.search(server, w)
 	lost := j.serverError(v.Server)
 	var limit limit
 	switch {
 	case c != nil && c.Reason == metric.SkippedOnly:
-		v.Outcome, v.Message = Skipped, "left out: not selected"
+		v.Outcome, v.Message = verdict.Skipped, "left out: not selected"
 		j.partial = true
 	case c == nil && j.partial && !j.ran(server):
-		v.Outcome, v.Message = Skipped, "left out: no case of this server was selected"
+		v.Outcome, v.Message = verdict.Skipped, "left out: no case of this server was selected"
 	case lost != "":
-		v.Outcome, v.Message = Skipped, "because the server could not be measured: "+verdict.OneLine(lost)
+		v.Outcome, v.Message = verdict.Skipped, "because the server could not be measured: "+verdict.OneLine(lost)
 	case c == nil:
-		v.Outcome, v.Message = Error, "the run holds no search"+verdict.Because(j.run.Stopped)
+		v.Outcome, v.Message = verdict.Error, "the run holds no search"+verdict.Because(j.run.Stopped)
 	default:
 		limit = j.limitOf(w, c)
 		var observed []*plan.Threshold
@@ -91,7 +91,7 @@ type limit struct {
 	n       int    // requests that were judged
 	// verdicts holds the verdicts at the load Pass. level is the name of the level that they
 	// judged.
-	verdicts map[*plan.Workload][]Verdict
+	verdicts map[*plan.Workload][]verdict.Verdict
 	level    string
 	// doing describes the server at the load Fail, such as its queue. It is "" if the server did
 	// not report that.
@@ -199,7 +199,7 @@ type probe struct {
 	result     search.Result
 	invalid    string // why it cannot be judged; "" if it can
 	thresholds []search.Margin
-	verdicts   map[*plan.Workload][]Verdict
+	verdicts   map[*plan.Workload][]verdict.Verdict
 	level      *metric.Level // nil if the record lacks it
 }
 
@@ -210,7 +210,7 @@ func (j *judge) visit(w *plan.Workload, c *metric.Capacity, p metric.CapacityPro
 		return out
 	}
 	if p.Requests < 1 {
-		if out.level, out.result = whole, search.CutShort(p.N, whole); out.result.Outcome == search.Fail {
+		if out.level, out.result = whole, search.CutShort(p.N, whole); out.result.Outcome == metric.Fail {
 			out.thresholds = []search.Margin{{Threshold: out.result.Binding, Shown: metric.Format(metric.Ratio, 0)}}
 		}
 		return out.recorded(p)
@@ -261,8 +261,8 @@ func (v *probe) values(w *plan.Workload, p metric.CapacityProbe) (out []metric.P
 // recorded keeps the outcome of a probe during which the generator was saturated: the search may
 // have known more about the generator than the record does.
 func (v probe) recorded(p metric.CapacityProbe) probe {
-	if p.Outcome == search.Saturated {
-		v.result.Outcome = search.Saturated
+	if p.Outcome == metric.Saturated {
+		v.result.Outcome = metric.Saturated
 	}
 	return v
 }
@@ -321,9 +321,9 @@ func (l *limit) restate(recorded *metric.Capacity, found search.Limit) {
 // judge gives the verdict on the required capacity. If none is required, the search must have found
 // a limit. A note says that a threshold with the statistic "observed" covers only the requests of
 // the probes.
-func (l *limit) judge(v *Verdict, w *plan.Workload, observed []*plan.Threshold) {
+func (l *limit) judge(v *verdict.Verdict, w *plan.Workload, observed []*plan.Threshold) {
 	if l.problem != "" {
-		v.Outcome, v.Message, v.Value = Error, "unknown: "+l.problem, metric.None(l.problem)
+		v.Outcome, v.Message, v.Value = verdict.Error, "unknown: "+l.problem, metric.None(l.problem)
 		return
 	}
 	c := l.Capacity
@@ -339,17 +339,17 @@ func (l *limit) judge(v *Verdict, w *plan.Workload, observed []*plan.Threshold) 
 	r := w.Capacity.Require
 	switch {
 	case c.Pass == 0 && c.Fail == 0:
-		v.Outcome = Error
+		v.Outcome = verdict.Error
 	case r == 0 && c.Pass == 0:
-		v.Outcome = Fail
+		v.Outcome = verdict.Fail
 	case r == 0:
-		v.Outcome = Pass
+		v.Outcome = verdict.Pass
 	case c.Pass > 0 && r <= c.Pass:
-		v.Outcome = Pass
+		v.Outcome = verdict.Pass
 	case c.Fail > 0 && r >= c.Fail, c.Kind == metric.CapacityServerCap:
-		v.Outcome = Fail
+		v.Outcome = verdict.Fail
 	default:
-		v.Outcome = Inconclusive
+		v.Outcome = verdict.Inconclusive
 		v.Needs = "needs a larger budget, or more requests, to decide whether the capacity is at least " + w.Capacity.Amount(r)
 	}
 	if r > 0 {
@@ -382,7 +382,7 @@ func (l *limit) notes(w *plan.Workload, observed []*plan.Threshold) (notes []str
 
 // atCapacity judges the thresholds that must hold at the capacity. It does so at the highest level
 // that is certified to pass.
-func (j *judge) atCapacity(of Verdict, w *plan.Workload, l limit) {
+func (j *judge) atCapacity(of verdict.Verdict, w *plan.Workload, l limit) {
 	list, verdicts := atCapacity(w), l.verdicts[w]
 	judged := len(verdicts) == len(list) && l.problem == ""
 	message := "because the capacity search found no level that passes"
@@ -394,10 +394,10 @@ func (j *judge) atCapacity(of Verdict, w *plan.Workload, l limit) {
 		if judged {
 			v = verdicts[i]
 		} else {
-			v.Outcome, v.Message = Skipped, message
+			v.Outcome, v.Message = verdict.Skipped, message
 		}
 		v.Server, v.Workload, v.Name, v.Threshold.AtCapacity = of.Server, w.Address(), t.name()+" at capacity", true
-		if l.level != "" && v.Outcome != Skipped {
+		if l.level != "" && v.Outcome != verdict.Skipped {
 			v.Level = l.level
 			at := "at the certified limit, "
 			if w.Policy.Estimates() {

@@ -220,7 +220,7 @@ func (s *simulatedSearch) probe(p search.Probe) search.Result {
 			panic(fmt.Sprintf("%s at %d: %s", s.row.name(), p.N, v.Invalid))
 		}
 		set.level.Looks = append(set.level.Looks, look)
-		if r = v.Result(p.N, k, set.level); r.Outcome != search.Inconclusive || r.Needs < 0 && k >= first {
+		if r = v.Result(p.N, k, set.level); r.Outcome != metric.Inconclusive || r.Needs < 0 && k >= first {
 			break
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -54,53 +55,53 @@ func TestCapacity(t *testing.T) {
 		name    string
 		require int
 		change  func(*plan.Plan, *metric.Run)
-		want    Outcome
+		want    verdict.Outcome
 		kind    metric.CapacityKind
 		pass    int
 		fail    int
 		says    string
-		run     Outcome
+		run     verdict.Outcome
 	}{
-		{"measured only", 0, nil, Pass, metric.CapacityExact, 39, 40, "39 requests in flight · limited by ttft: 1.95 s at 39", Pass},
-		{"reached", 30, nil, Pass, metric.CapacityExact, 39, 40, "the plan requires 30", Pass},
-		{"just reached", 39, nil, Pass, metric.CapacityExact, 39, 40, "the plan requires 39", Pass},
-		{"missed", 40, nil, Fail, metric.CapacityExact, 39, 40, "the plan requires 40", Fail},
+		{"measured only", 0, nil, verdict.Pass, metric.CapacityExact, 39, 40, "39 requests in flight · limited by ttft: 1.95 s at 39", verdict.Pass},
+		{"reached", 30, nil, verdict.Pass, metric.CapacityExact, 39, 40, "the plan requires 30", verdict.Pass},
+		{"just reached", 39, nil, verdict.Pass, metric.CapacityExact, 39, 40, "the plan requires 39", verdict.Pass},
+		{"missed", 40, nil, verdict.Fail, metric.CapacityExact, 39, 40, "the plan requires 40", verdict.Fail},
 		// Level 36 passes, level 40 fails, and level 38 was not measured.
-		{"between", 38, func(_ *plan.Plan, r *metric.Run) { r.Capacities[0].Probes = r.Capacities[0].Probes[:6] }, Inconclusive, metric.CapacityInterpolated, 36, 40, "~39 requests in flight (36 passes, 40 fails)", Inconclusive},
+		{"between", 38, func(_ *plan.Plan, r *metric.Run) { r.Capacities[0].Probes = r.Capacities[0].Probes[:6] }, verdict.Inconclusive, metric.CapacityInterpolated, 36, 40, "~39 requests in flight (36 passes, 40 fails)", verdict.Inconclusive},
 		// TTFT is 50 ms times the level, so it is below 1.7 s up to level 33. Of the levels that
 		// were probed, 32 passes and 36 fails.
-		{"a tighter threshold", 36, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 1.7 }, Fail, metric.CapacityInterpolated, 32, 36, "(32 passes, 36 fails)", Fail},
-		{"a tighter threshold, below", 32, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 1.7 }, Pass, metric.CapacityInterpolated, 32, 36, "not confirmed", Pass},
-		{"a wider threshold", 48, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 2.5 }, Pass, metric.CapacityInterpolated, 48, 64, "(48 passes, 64 fails)", Pass},
-		{"all fail", 1, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 0.1 }, Inconclusive, metric.CapacityBelow, 0, 8, "does not hold at 8", Inconclusive},
-		{"all fail, more than that required", 8, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 0.1 }, Fail, metric.CapacityBelow, 0, 8, "does not hold at 8", Fail},
-		{"all fail, measured only", 0, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 0.1 }, Fail, metric.CapacityBelow, 0, 8, "does not hold at 8", Pass},
-		{"all pass", 64, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 9 }, Pass, metric.CapacityAtLeast, 64, 0, "64+ requests in flight (the search goes up to 64)", Pass},
+		{"a tighter threshold", 36, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 1.7 }, verdict.Fail, metric.CapacityInterpolated, 32, 36, "(32 passes, 36 fails)", verdict.Fail},
+		{"a tighter threshold, below", 32, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 1.7 }, verdict.Pass, metric.CapacityInterpolated, 32, 36, "not confirmed", verdict.Pass},
+		{"a wider threshold", 48, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 2.5 }, verdict.Pass, metric.CapacityInterpolated, 48, 64, "(48 passes, 64 fails)", verdict.Pass},
+		{"all fail", 1, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 0.1 }, verdict.Inconclusive, metric.CapacityBelow, 0, 8, "does not hold at 8", verdict.Inconclusive},
+		{"all fail, more than that required", 8, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 0.1 }, verdict.Fail, metric.CapacityBelow, 0, 8, "does not hold at 8", verdict.Fail},
+		{"all fail, measured only", 0, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 0.1 }, verdict.Fail, metric.CapacityBelow, 0, 8, "does not hold at 8", verdict.Pass},
+		{"all pass", 64, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 9 }, verdict.Pass, metric.CapacityAtLeast, 64, 0, "64+ requests in flight (the search goes up to 64)", verdict.Pass},
 		// A passed level does not count if the record lacks its samples.
-		{"no samples", 30, func(_ *plan.Plan, r *metric.Run) { r.Levels = r.Levels[:3] }, Error, "", 0, 0, "lacks the requests of probe 4", Error},
-		{"no probes", 30, func(_ *plan.Plan, r *metric.Run) { r.Capacities[0].Probes = nil }, Error, metric.CapacityUnknown, 0, 0, "unknown", Error},
-		{"fewer samples than judged", 30, func(_ *plan.Plan, r *metric.Run) { r.Levels[1].Rounds = r.Levels[1].Rounds[:2] }, Pass, metric.CapacityExact, 39, 40, "the plan requires 30", Pass},
+		{"no samples", 30, func(_ *plan.Plan, r *metric.Run) { r.Levels = r.Levels[:3] }, verdict.Error, "", 0, 0, "lacks the requests of probe 4", verdict.Error},
+		{"no probes", 30, func(_ *plan.Plan, r *metric.Run) { r.Capacities[0].Probes = nil }, verdict.Error, metric.CapacityUnknown, 0, 0, "unknown", verdict.Error},
+		{"fewer samples than judged", 30, func(_ *plan.Plan, r *metric.Run) { r.Levels[1].Rounds = r.Levels[1].Rounds[:2] }, verdict.Pass, metric.CapacityExact, 39, 40, "the plan requires 30", verdict.Pass},
 		{"a claim beyond its samples", 60, func(_ *plan.Plan, r *metric.Run) {
 			r.Capacities[0].Pass, r.Capacities[0].Fail, r.Capacities[0].Line = 63, 64, "63"
-		}, Fail, metric.CapacityExact, 39, 40, "39 requests in flight", Fail},
+		}, verdict.Fail, metric.CapacityExact, 39, 40, "39 requests in flight", verdict.Fail},
 		{"an invalid probe bounds nothing", 38, func(_ *plan.Plan, r *metric.Run) {
 			for _, l := range r.Levels {
 				if l.N == 39 || l.N == 40 {
 					l.Rounds[3].Health.CPU = 0.99
 				}
 			}
-		}, Inconclusive, metric.CapacityInterpolated, 36, 48, "(36 passes, 48 fails)", Inconclusive},
+		}, verdict.Inconclusive, metric.CapacityInterpolated, 36, 48, "(36 passes, 48 fails)", verdict.Inconclusive},
 		// If a million looks at the results are planned, a pass needs 328 requests without a miss.
 		// The first probe has only 160 requests, so it decides nothing.
 		{"more looks", 30, func(_ *plan.Plan, r *metric.Run) {
 			for i := range r.Capacities[0].Probes {
 				r.Capacities[0].Probes[i].Planned = 1e6
 			}
-		}, Pass, metric.CapacityExact, 39, 40, "the plan requires 30", Pass},
-		{"an answer that is too short", 36, func(_ *plan.Plan, r *metric.Run) { r.Levels[5].Rounds[0].Samples[0].Usage.Output = 3 }, Pass, metric.CapacityExact, 39, 40, "the plan requires 36", Pass},
-		{"not searched", 30, func(_ *plan.Plan, r *metric.Run) { r.Capacities, r.Stopped = nil, "budget" }, Error, "", 0, 0, "no search: budget", Error},
-		{"left out", 30, func(_ *plan.Plan, r *metric.Run) { r.Capacities[0].Reason = metric.SkippedOnly }, Skipped, "", 0, 0, "left out", Error},
-		{"no server", 30, func(_ *plan.Plan, r *metric.Run) { r.Servers[0].Error = "it died" }, Skipped, "", 0, 0, "it died", Error},
+		}, verdict.Pass, metric.CapacityExact, 39, 40, "the plan requires 30", verdict.Pass},
+		{"an answer that is too short", 36, func(_ *plan.Plan, r *metric.Run) { r.Levels[5].Rounds[0].Samples[0].Usage.Output = 3 }, verdict.Pass, metric.CapacityExact, 39, 40, "the plan requires 36", verdict.Pass},
+		{"not searched", 30, func(_ *plan.Plan, r *metric.Run) { r.Capacities, r.Stopped = nil, "budget" }, verdict.Error, "", 0, 0, "no search: budget", verdict.Error},
+		{"left out", 30, func(_ *plan.Plan, r *metric.Run) { r.Capacities[0].Reason = metric.SkippedOnly }, verdict.Skipped, "", 0, 0, "left out", verdict.Error},
+		{"no server", 30, func(_ *plan.Plan, r *metric.Run) { r.Servers[0].Error = "it died" }, verdict.Skipped, "", 0, 0, "it died", verdict.Error},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, run := searched(c.require, slices.Clone(exactly39)...)
@@ -118,7 +119,7 @@ func TestCapacity(t *testing.T) {
 				t.Errorf("%s, pass %d, fail %d; want %s, %d, %d", got.Capacity.Kind, got.Capacity.Pass, got.Capacity.Fail, c.kind, c.pass, c.fail)
 			}
 			sla := verdictOf(t, v, "sla.ttft.p95 at capacity")
-			want := map[bool]Outcome{true: Pass, false: Skipped}[c.pass > 0]
+			want := map[bool]verdict.Outcome{true: verdict.Pass, false: verdict.Skipped}[c.pass > 0]
 			must.Hold(t, sla.Outcome == want, "the threshold at capacity is %v, want %v: %s", sla.Outcome, want, sla.Message)
 		})
 	}
@@ -245,15 +246,15 @@ func TestCapacityWithAFixedLevel(t *testing.T) {
 	known.Level, known.Requests, known.Planned = "10", 40, 3
 	more.Level, more.With, more.Requests, more.Planned = "probe 10", "10", 200, 3
 	got := verdictOf(t, Judge(p, run, Options{}), "capacity")
-	if got.Outcome != Pass || got.Capacity.Pass != 10 || len(got.Capacity.Probes) != 2 || got.Capacity.Probes[0].Outcome != metric.Inconclusive || got.Capacity.Probes[1].Outcome != metric.Pass {
+	if got.Outcome != verdict.Pass || got.Capacity.Pass != 10 || len(got.Capacity.Probes) != 2 || got.Capacity.Probes[0].Outcome != metric.Inconclusive || got.Capacity.Probes[1].Outcome != metric.Pass {
 		t.Errorf("%v %q: %+v", got.Outcome, got.Message, got.Capacity)
 	}
 	more.Requests++
-	if got := verdictOf(t, Judge(p, run, Options{}), "capacity"); got.Outcome != Error || got.Capacity.Probes[1].Outcome != metric.Inconclusive {
+	if got := verdictOf(t, Judge(p, run, Options{}), "capacity"); got.Outcome != verdict.Error || got.Capacity.Probes[1].Outcome != metric.Inconclusive {
 		t.Errorf("a request more than there are: %v %q", got.Outcome, got.Message)
 	}
 	more.With = "11"
-	if got := verdictOf(t, Judge(p, run, Options{}), "capacity"); got.Outcome != Error {
+	if got := verdictOf(t, Judge(p, run, Options{}), "capacity"); got.Outcome != verdict.Error {
 		t.Errorf("without the level that it adds to: %v %q", got.Outcome, got.Message)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -41,7 +42,7 @@ func TestLongCertifyAgreesWithJudge(t *testing.T) {
 				t.Fatal("no findings")
 			}
 			v := verdictOf(t, Judge(p, run, Options{}), "sla."+strings.TrimSuffix(name.metric+"."+th.Stat.String(), ".")+" at 4")
-			if f := findings[0]; f.Impossible == (v.Outcome == Pass) {
+			if f := findings[0]; f.Impossible == (v.Outcome == verdict.Pass) {
 				t.Errorf("%s %s with %+v: impossible %v (%s), but a perfect level is %v: %s", name.metric, name.text, s, f.Impossible, f.Remark, v.Outcome, v.Message)
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/assert/stat"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -51,16 +52,16 @@ func simulate(p process, n int, seed uint64, clusters plan.Clusters, t *plan.Thr
 		s := subject{evidence: gather(draw(r)), workload: w, alpha: 0.05, policy: plan.Policy{Clusters: clusters}}
 		v := s.judge(t)
 		switch v.Outcome {
-		case Pass:
+		case verdict.Pass:
 			c.pass++
-		case Fail:
+		case verdict.Fail:
 			c.fail++
 		}
 		if v.Low.V <= truth && truth <= v.High.V {
 			c.covered++
 		}
 		s.policy.Decide = plan.Estimate
-		if s.judge(t).Outcome == Pass {
+		if s.judge(t).Outcome == verdict.Pass {
 			c.estimate++
 		}
 	}
@@ -333,9 +334,9 @@ func looks(t *testing.T, out *strings.Builder) {
 			pl, _ := gate(l, th)
 			for _, k := range []int{200, 400, 800} {
 				switch JudgeLook(pl, pl.Workloads[0], l, metric.Look{Requests: k, Planned: 3}).Outcome {
-				case Pass:
+				case verdict.Pass:
 					c.pass++
-				case Fail:
+				case verdict.Fail:
 					c.fail++
 				default:
 					continue
@@ -353,13 +354,13 @@ func looks(t *testing.T, out *strings.Builder) {
 
 // looked judges a level at each of its looks (planned early judgements) until one decides. The
 // result share is the share of the level's requests that the last look used.
-func looked(l *metric.Level, th *plan.Threshold) (outcome Outcome, share float64) {
+func looked(l *metric.Level, th *plan.Threshold) (outcome verdict.Outcome, share float64) {
 	p, _ := gate(l, th)
 	w := p.Workloads[0]
 	for _, at := range p.Looks(w, w.Loads[0], w.Loads[0].Levels[0]) {
 		look := metric.Look{Requests: at.Requests, Planned: at.Planned, Spent: at.Spent}
 		outcome, share = JudgeLook(p, w, l, look).Outcome, float64(at.Requests)/float64(l.Due())
-		if outcome == Fail || outcome == Pass && at.Spent > 0 {
+		if outcome == verdict.Fail || outcome == verdict.Pass && at.Spent > 0 {
 			break
 		}
 		l.Looks = append(l.Looks, look)
@@ -391,9 +392,9 @@ func onTheWay(t *testing.T, out *strings.Builder) {
 			e.spent += share / float64(n)
 			all, half := &e.pass, &e.passHalf
 			switch outcome {
-			case Fail:
+			case verdict.Fail:
 				all, half = &e.fail, &e.failHalf
-			case Inconclusive:
+			case verdict.Inconclusive:
 				continue
 			}
 			if *all += 1 / float64(n); share <= 0.5 {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/assert/compare"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -99,9 +100,9 @@ func (d duels) judgeAll(n int, seed uint64, effect, tolerance float64) outcomes 
 	for range n {
 		c := compare.OfUnits(d.draw(r, effect), bound, claim, plan.Policy{Decide: plan.Certified})
 		switch c.Outcome {
-		case Pass:
+		case verdict.Pass:
 			o.pass++
-		case Fail:
+		case verdict.Fail:
 			o.fail++
 		}
 		if c.Direction == compare.Better {
@@ -258,11 +259,11 @@ func wholeComparisons(t *testing.T, out *strings.Builder) {
 				claims: []*plan.Claim{tolerate("ttft mean +10%", "ttft p95 +25%", "e2e mean +5%", "success rate -2pp")}}.make()
 			v := Judge(p, run, Options{})
 			switch v.Outcome {
-			case Pass:
+			case verdict.Pass:
 				pass++
-			case Fail:
+			case verdict.Fail:
 				fail++
-			case Error:
+			case verdict.Error:
 				if c.whole {
 					break // a round in which no request completed has no mean
 				}
@@ -312,9 +313,9 @@ func oneFact(t *testing.T, out *strings.Builder) {
 				p, run := duel{rounds: 8, perRound: 100, control: side(1), candidate: side(factor),
 					claims: []*plan.Claim{tolerate("ttft mean +5%", "throughput -5%", "e2e mean +5%")}}.make()
 				switch Judge(p, run, Options{}).Outcome {
-				case Pass:
+				case verdict.Pass:
 					pass += 1 / float64(n)
-				case Fail:
+				case verdict.Fail:
 					fail += 1 / float64(n)
 				}
 			}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -30,21 +31,21 @@ func TestCompareRefusing(t *testing.T) {
 		name               string
 		claims             []*plan.Claim
 		control, candidate int
-		want               Outcome // of the implied limit
+		want               verdict.Outcome // of the implied limit
 	}{
-		{"nothing fails", []*plan.Claim{tolerate("throughput -5%")}, 0, 0, Pass},
-		{"one more", []*plan.Claim{tolerate("throughput -5%")}, 0, 1, Pass},
-		{"two more, 1.25 %", []*plan.Claim{tolerate("throughput -5%")}, 0, 2, Inconclusive},
-		{"as many", []*plan.Claim{tolerate("throughput -5%")}, 5, 5, Pass},
-		{"fewer", []*plan.Claim{tolerate("throughput -5%")}, 5, 0, Pass},
-		{"a third", []*plan.Claim{tolerate("throughput -50%")}, 0, 56, Fail},
-		{"a third, of a percentile", []*plan.Claim{tolerate("ttft p50 +15%")}, 0, 56, Fail},
+		{"nothing fails", []*plan.Claim{tolerate("throughput -5%")}, 0, 0, verdict.Pass},
+		{"one more", []*plan.Claim{tolerate("throughput -5%")}, 0, 1, verdict.Pass},
+		{"two more, 1.25 %", []*plan.Claim{tolerate("throughput -5%")}, 0, 2, verdict.Inconclusive},
+		{"as many", []*plan.Claim{tolerate("throughput -5%")}, 5, 5, verdict.Pass},
+		{"fewer", []*plan.Claim{tolerate("throughput -5%")}, 5, 0, verdict.Pass},
+		{"a third", []*plan.Claim{tolerate("throughput -50%")}, 0, 56, verdict.Fail},
+		{"a third, of a percentile", []*plan.Claim{tolerate("ttft p50 +15%")}, 0, 56, verdict.Fail},
 	} {
 		p, run := duel{rounds: 8, perRound: 20, controlFails: firstOf(c.control), candidateFails: firstOf(c.candidate), claims: c.claims}.make()
 		v := Judge(p, run, Options{})
 		got := verdictOf(t, v, implied)
-		must.Hold(t, got.Outcome == c.want && (c.want != Inconclusive || got.Needs != ""), "%s: %v %q, want %v", c.name, got.Outcome, got.Message, c.want)
-		must.Hold(t, c.want == Pass || v.Outcome != Pass, "%s: the run passes", c.name)
+		must.Hold(t, got.Outcome == c.want && (c.want != verdict.Inconclusive || got.Needs != ""), "%s: %v %q, want %v", c.name, got.Outcome, got.Message, c.want)
+		must.Hold(t, c.want == verdict.Pass || v.Outcome != verdict.Pass, "%s: the run passes", c.name)
 	}
 	for _, c := range []struct {
 		name   string
@@ -82,9 +83,9 @@ func TestLongFailuresOfEqualServers(t *testing.T) {
 			for range n {
 				p, run := duel{rounds: 8, perRound: perRound, controlFails: chance, candidateFails: chance, claims: []*plan.Claim{tolerate("throughput -50%")}}.make()
 				switch verdictOf(t, Judge(p, run, Options{}), "compare.ab.tolerate.success.rate at 4").Outcome {
-				case Inconclusive:
+				case verdict.Inconclusive:
 					undecided++
-				case Fail:
+				case verdict.Fail:
 					red++
 				}
 			}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/assert/compare"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -119,66 +120,66 @@ func TestCompare(t *testing.T) {
 	for _, row := range []struct {
 		name string
 		duel
-		want    Outcome // of the first requirement
-		overall Outcome
+		want    verdict.Outcome // of the first requirement
+		overall verdict.Outcome
 		says    string // text in the verdict's message, needs or notes
 	}{
-		{"the same", duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Pass, Pass, "ttft p95 1 s → 1 s, +0.00%"},
-		{"a little slower", duel{rounds: 8, perRound: 40, candidate: constant(1.05), claims: []*plan.Claim{tolerate("ttft mean +10%")}}, Pass, Pass, "+5.0%"},
-		{"exactly as much slower as is tolerated", duel{rounds: 8, perRound: 40, control: constant(1), candidate: steps(1.08, 1.12), claims: []*plan.Claim{tolerate("ttft mean +10%")}}, Inconclusive, Inconclusive, "too near to its limit"},
-		{"too slow", duel{rounds: 8, perRound: 40, candidate: constant(1.2), claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Fail, Fail, "the smallest tolerance that these rounds certify is +20%"},
+		{"the same", duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, verdict.Pass, verdict.Pass, "ttft p95 1 s → 1 s, +0.00%"},
+		{"a little slower", duel{rounds: 8, perRound: 40, candidate: constant(1.05), claims: []*plan.Claim{tolerate("ttft mean +10%")}}, verdict.Pass, verdict.Pass, "+5.0%"},
+		{"exactly as much slower as is tolerated", duel{rounds: 8, perRound: 40, control: constant(1), candidate: steps(1.08, 1.12), claims: []*plan.Claim{tolerate("ttft mean +10%")}}, verdict.Inconclusive, verdict.Inconclusive, "too near to its limit"},
+		{"too slow", duel{rounds: 8, perRound: 40, candidate: constant(1.2), claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, verdict.Fail, verdict.Fail, "the smallest tolerance that these rounds certify is +20%"},
 		// The control's logarithms are 0, and the candidate's alternate between ln 1.3 and ln 0.9, with the
 		// mean 0.0785 and squares of 7·0.1966² = 0.2706 about it, of which a drift explains next to none. With 13 degrees of freedom the interval
 		// is 0.0785 ± 1.771·√(0.2706/13)·√(2/8), about ± 0.128.
-		{"noisy", duel{rounds: 8, perRound: 40, candidate: steps(1.3, 0.9), claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Inconclusive, Inconclusive, "+8.2% (95% bounds -4.8% to +23%)"},
-		{"higher is better: slower", duel{rounds: 8, perRound: 40, candidate: constant(1.3), claims: []*plan.Claim{tolerate("throughput -5%")}}, Fail, Fail, "tolerated -5.0%"},
-		{"higher is better: the same", duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("throughput -5%")}}, Pass, Pass, "throughput"},
-		{"improved", duel{rounds: 8, perRound: 40, candidate: constant(0.7), claims: []*plan.Claim{improve("ttft mean -20%")}}, Pass, Pass, "-30%"},
-		{"not improved enough", duel{rounds: 8, perRound: 40, candidate: constant(0.9), claims: []*plan.Claim{improve("ttft mean -20%")}}, Fail, Fail, "asked for -20%"},
-		{"improved at all", duel{rounds: 8, perRound: 40, candidate: constant(0.99), claims: []*plan.Claim{improve("ttft mean -0%")}}, Pass, Pass, ""},
-		{"as good is no improvement", duel{rounds: 8, perRound: 40, candidate: steps(1.01, 0.99), claims: []*plan.Claim{improve("ttft mean -0%")}}, Inconclusive, Inconclusive, ""},
-		{"only a warning", duel{rounds: 8, perRound: 40, candidate: constant(1.2), claims: []*plan.Claim{{Severity: plan.SeverityWarn, Changes: tolerate("ttft p95 +10%").Changes}}}, Fail, Pass, ""},
+		{"noisy", duel{rounds: 8, perRound: 40, candidate: steps(1.3, 0.9), claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, verdict.Inconclusive, verdict.Inconclusive, "+8.2% (95% bounds -4.8% to +23%)"},
+		{"higher is better: slower", duel{rounds: 8, perRound: 40, candidate: constant(1.3), claims: []*plan.Claim{tolerate("throughput -5%")}}, verdict.Fail, verdict.Fail, "tolerated -5.0%"},
+		{"higher is better: the same", duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("throughput -5%")}}, verdict.Pass, verdict.Pass, "throughput"},
+		{"improved", duel{rounds: 8, perRound: 40, candidate: constant(0.7), claims: []*plan.Claim{improve("ttft mean -20%")}}, verdict.Pass, verdict.Pass, "-30%"},
+		{"not improved enough", duel{rounds: 8, perRound: 40, candidate: constant(0.9), claims: []*plan.Claim{improve("ttft mean -20%")}}, verdict.Fail, verdict.Fail, "asked for -20%"},
+		{"improved at all", duel{rounds: 8, perRound: 40, candidate: constant(0.99), claims: []*plan.Claim{improve("ttft mean -0%")}}, verdict.Pass, verdict.Pass, ""},
+		{"as good is no improvement", duel{rounds: 8, perRound: 40, candidate: steps(1.01, 0.99), claims: []*plan.Claim{improve("ttft mean -0%")}}, verdict.Inconclusive, verdict.Inconclusive, ""},
+		{"only a warning", duel{rounds: 8, perRound: 40, candidate: constant(1.2), claims: []*plan.Claim{{Severity: plan.SeverityWarn, Changes: tolerate("ttft p95 +10%").Changes}}}, verdict.Fail, verdict.Pass, ""},
 		// No request fails on either side. 320 requests per side are enough to exclude a loss of
 		// one percentage point; 64 are not.
-		{"no failures, enough requests", duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("success rate -1pp")}}, Pass, Pass, "+0.00pp"},
-		{"no failures, too few requests", duel{rounds: 8, perRound: 8, claims: []*plan.Claim{tolerate("success rate -1pp")}}, Inconclusive, Inconclusive, "certify is -4.1pp"},
-		{"one request in ten fails", duel{rounds: 8, perRound: 40, candidateFails: every(10), claims: []*plan.Claim{tolerate("success rate -1pp")}}, Fail, Fail, "-10pp"},
-		{"both fail alike", duel{rounds: 8, perRound: 200, controlFails: every(100), candidateFails: every(100), claims: []*plan.Claim{tolerate("success rate -2pp")}}, Pass, Pass, ""},
-		{"a mean leaves failures out", duel{rounds: 8, perRound: 40, candidateFails: every(10), claims: []*plan.Claim{tolerate("ttft mean +10%")}}, Fail, Fail, "but the candidate fails more requests"},
-		{"failures that are tolerated", duel{rounds: 8, perRound: 40, candidateFails: every(10), claims: []*plan.Claim{tolerate("ttft mean +10%", "success rate -15pp")}}, Pass, Pass, ""},
-		{"the control fails more", duel{rounds: 8, perRound: 40, controlFails: every(10), claims: []*plan.Claim{tolerate("ttft mean +10%")}}, Pass, Pass, ""},
+		{"no failures, enough requests", duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("success rate -1pp")}}, verdict.Pass, verdict.Pass, "+0.00pp"},
+		{"no failures, too few requests", duel{rounds: 8, perRound: 8, claims: []*plan.Claim{tolerate("success rate -1pp")}}, verdict.Inconclusive, verdict.Inconclusive, "certify is -4.1pp"},
+		{"one request in ten fails", duel{rounds: 8, perRound: 40, candidateFails: every(10), claims: []*plan.Claim{tolerate("success rate -1pp")}}, verdict.Fail, verdict.Fail, "-10pp"},
+		{"both fail alike", duel{rounds: 8, perRound: 200, controlFails: every(100), candidateFails: every(100), claims: []*plan.Claim{tolerate("success rate -2pp")}}, verdict.Pass, verdict.Pass, ""},
+		{"a mean leaves failures out", duel{rounds: 8, perRound: 40, candidateFails: every(10), claims: []*plan.Claim{tolerate("ttft mean +10%")}}, verdict.Fail, verdict.Fail, "but the candidate fails more requests"},
+		{"failures that are tolerated", duel{rounds: 8, perRound: 40, candidateFails: every(10), claims: []*plan.Claim{tolerate("ttft mean +10%", "success rate -15pp")}}, verdict.Pass, verdict.Pass, ""},
+		{"the control fails more", duel{rounds: 8, perRound: 40, controlFails: every(10), claims: []*plan.Claim{tolerate("ttft mean +10%")}}, verdict.Pass, verdict.Pass, ""},
 		// A failed request decides the candidate's p95 in all 8 rounds, so all 8 rounds are worse.
 		// By chance that happens with probability 1/256.
-		{"failed requests rank last", duel{rounds: 8, perRound: 40, candidateFails: every(10), claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Fail, Fail, "only the sign"},
+		{"failed requests rank last", duel{rounds: 8, perRound: 40, candidateFails: every(10), claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, verdict.Fail, verdict.Fail, "only the sign"},
 		// In half of the rounds, a failed request makes the candidate's p95 worse. Four of eight
 		// rounds decide nothing.
-		{"failed requests in half of the rounds", duel{rounds: 8, perRound: 40, candidateFails: func(r, i int) bool { return r%2 == 0 && i%10 == 9 }, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Inconclusive, Inconclusive, "fewer requests fail"},
-		{"undecided may pass where the plan says so", duel{rounds: 8, perRound: 40, candidate: steps(1.3, 0.9), policy: plan.Policy{Confidence: 0.95, Decide: plan.Certified, OnInconclusive: plan.Warn}, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Inconclusive, Pass, ""},
-		{"point estimates", duel{rounds: 8, perRound: 40, candidate: steps(1.3, 0.9), policy: plan.Policy{Confidence: 0.95, Decide: plan.Estimate, OnInconclusive: plan.Stop}, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Pass, Pass, "not certified"},
+		{"failed requests in half of the rounds", duel{rounds: 8, perRound: 40, candidateFails: func(r, i int) bool { return r%2 == 0 && i%10 == 9 }, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, verdict.Inconclusive, verdict.Inconclusive, "fewer requests fail"},
+		{"undecided may pass where the plan says so", duel{rounds: 8, perRound: 40, candidate: steps(1.3, 0.9), policy: plan.Policy{Confidence: 0.95, Decide: plan.Certified, OnInconclusive: plan.Warn}, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, verdict.Inconclusive, verdict.Pass, ""},
+		{"point estimates", duel{rounds: 8, perRound: 40, candidate: steps(1.3, 0.9), policy: plan.Policy{Confidence: 0.95, Decide: plan.Estimate, OnInconclusive: plan.Stop}, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, verdict.Pass, verdict.Pass, "not certified"},
 		{"what differs is allowed", duel{rounds: 8, perRound: 40, changed: []string{"flags"}, claims: []*plan.Claim{tolerate("ttft p95 +10%")},
 			controlIs:   metric.ServerRun{Declared: metric.Fingerprint{"engine": "vllm"}, Fingerprint: metric.Fingerprint{"version": "1"}},
-			candidateIs: metric.ServerRun{Declared: metric.Fingerprint{"engine": "vllm", "flags.x": "--x"}, Fingerprint: metric.Fingerprint{"version": "1", "gpu": "2"}}}, Pass, Pass, ""},
+			candidateIs: metric.ServerRun{Declared: metric.Fingerprint{"engine": "vllm", "flags.x": "--x"}, Fingerprint: metric.Fingerprint{"version": "1", "gpu": "2"}}}, verdict.Pass, verdict.Pass, ""},
 		{"what differs is not allowed", duel{rounds: 8, perRound: 40, changed: []string{"flags"}, claims: []*plan.Claim{tolerate("ttft p95 +10%")},
 			controlIs:   metric.ServerRun{Fingerprint: metric.Fingerprint{"version": "1"}},
-			candidateIs: metric.ServerRun{Fingerprint: metric.Fingerprint{"version": "2"}}}, Skipped, Error, "the servers differ in version, but `changed` does not list it"},
+			candidateIs: metric.ServerRun{Fingerprint: metric.Fingerprint{"version": "2"}}}, verdict.Skipped, verdict.Error, "the servers differ in version, but `changed` does not list it"},
 		{"what follows from what is allowed", duel{rounds: 8, perRound: 40, changed: []string{"image"}, claims: []*plan.Claim{tolerate("ttft p95 +10%")},
 			controlIs:   metric.ServerRun{Declared: metric.Fingerprint{"image": "a"}, Fingerprint: metric.Fingerprint{"version": "1", "load_time": "10s", "gpu": "unknown"}},
-			candidateIs: metric.ServerRun{Declared: metric.Fingerprint{"image": "b"}, Fingerprint: metric.Fingerprint{"version": "2", "load_time": "20s", "gpu": "1 x H100"}}}, Pass, Pass, ""},
+			candidateIs: metric.ServerRun{Declared: metric.Fingerprint{"image": "b"}, Fingerprint: metric.Fingerprint{"version": "2", "load_time": "20s", "gpu": "1 x H100"}}}, verdict.Pass, verdict.Pass, ""},
 		{"another driver", duel{rounds: 8, perRound: 40, changed: []string{"image"}, claims: []*plan.Claim{tolerate("ttft p95 +10%")},
 			controlIs:   metric.ServerRun{Fingerprint: metric.Fingerprint{"gpu_driver": "1"}},
-			candidateIs: metric.ServerRun{Fingerprint: metric.Fingerprint{"gpu_driver": "2"}}}, Skipped, Error, "gpu_driver"},
-		{"the record ends before the control", duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("ttft p95 +10%")}, controlIs: metric.ServerRun{Unended: true}}, Skipped, Error, "the recording ends before the control was stopped"},
-		{"the control died", duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("ttft p95 +10%")}, controlIs: metric.ServerRun{Error: "it died"}}, Skipped, Error, "the control could not be measured: it died"},
-		{"one round has no spread", duel{rounds: 1, perRound: 40, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Inconclusive, Inconclusive, "too few rounds"},
+			candidateIs: metric.ServerRun{Fingerprint: metric.Fingerprint{"gpu_driver": "2"}}}, verdict.Skipped, verdict.Error, "gpu_driver"},
+		{"the record ends before the control", duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("ttft p95 +10%")}, controlIs: metric.ServerRun{Unended: true}}, verdict.Skipped, verdict.Error, "the recording ends before the control was stopped"},
+		{"the control died", duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("ttft p95 +10%")}, controlIs: metric.ServerRun{Error: "it died"}}, verdict.Skipped, verdict.Error, "the control could not be measured: it died"},
+		{"one round has no spread", duel{rounds: 1, perRound: 40, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, verdict.Inconclusive, verdict.Inconclusive, "too few rounds"},
 		// The control has no value of prefill_speed. The change is required, so this is an error.
-		{"a metric that both sides lack", duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("prefill_speed -5%", "ttft p95 +10%")}}, Error, Error, "the control has no value of prefill_speed"},
+		{"a metric that both sides lack", duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("prefill_speed -5%", "ttft p95 +10%")}}, verdict.Error, verdict.Error, "the control has no value of prefill_speed"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			p, run := row.make()
 			v := Judge(p, run, Options{})
-			var first Verdict
+			var first verdict.Verdict
 			for _, x := range v.List {
-				if x.Kind == KindCompare && strings.Count(x.Name, ".") > 1 {
+				if x.Kind == verdict.KindCompare && strings.Count(x.Name, ".") > 1 {
 					first = x
 					break
 				}
@@ -224,7 +225,7 @@ func TestCompareFailsClosed(t *testing.T) {
 			row.break_(p, run)
 			v := Judge(p, run, Options{})
 			text := strings.Join(names(v), "\n")
-			must.Hold(t, v.Outcome == Error && strings.Contains(text, row.says), "%v (%s), want an error that says %q:\n%s", v.Outcome, v.Why, row.says, text)
+			must.Hold(t, v.Outcome == verdict.Error && strings.Contains(text, row.says), "%v (%s), want an error that says %q:\n%s", v.Outcome, v.Why, row.says, text)
 		})
 	}
 }
@@ -282,35 +283,35 @@ func TestCompareDisturbed(t *testing.T) {
 		name   string
 		duel   duel
 		change func(*metric.Run)
-		want   Outcome
+		want   verdict.Outcome
 		says   string
 	}{
-		{"a pass that a slow control need not explain", duel{}, stall(0), Pass, "the generator stood still for 500 ms in round 8 on server a"},
+		{"a pass that a slow control need not explain", duel{}, stall(0), verdict.Pass, "the generator stood still for 500 ms in round 8 on server a"},
 		// Without round 8 the candidate is 10 % slower.
-		{"a pass that a slow control may explain", duel{control: from(7, 3), candidate: constant(1.1), policy: estimate}, stall(0), Error, "generator: the generator stood still for 500 ms in round 8 on server a. The generator, and not the servers, may have decided the verdict"},
-		{"the same, late on the candidate", duel{control: from(7, 3), candidate: constant(1.1), policy: estimate}, stall(1), Pass, ""},
-		{"a failure that a slow candidate need not explain", duel{candidate: constant(1.2)}, stall(1), Fail, ""},
-		{"a failure that a slow candidate may explain", duel{candidate: from(7, 1.6), policy: estimate}, stall(1), Error, "may have decided the verdict"},
-		{"a pass that slots which idled need not explain", duel{}, idling(1), Pass, "the slots were busy for 90% of the window (required 95%) in round 8 on server b"},
+		{"a pass that a slow control may explain", duel{control: from(7, 3), candidate: constant(1.1), policy: estimate}, stall(0), verdict.Error, "generator: the generator stood still for 500 ms in round 8 on server a. The generator, and not the servers, may have decided the verdict"},
+		{"the same, late on the candidate", duel{control: from(7, 3), candidate: constant(1.1), policy: estimate}, stall(1), verdict.Pass, ""},
+		{"a failure that a slow candidate need not explain", duel{candidate: constant(1.2)}, stall(1), verdict.Fail, ""},
+		{"a failure that a slow candidate may explain", duel{candidate: from(7, 1.6), policy: estimate}, stall(1), verdict.Error, "may have decided the verdict"},
+		{"a pass that slots which idled need not explain", duel{}, idling(1), verdict.Pass, "the slots were busy for 90% of the window (required 95%) in round 8 on server b"},
 		// Without round 8 the candidate is 10 % slower.
-		{"a pass that they may explain", duel{control: constant(1), candidate: func(round, _ int) float64 { return 1.1 - 0.7*float64(round/7) }, policy: estimate}, idling(1), Error, "generator: the slots were busy for 90%"},
-		{"a failure that they may explain", duel{control: func(round, _ int) float64 { return 1 - 0.5*float64(round/7) }, candidate: constant(1), policy: estimate}, idling(0), Error, "generator: the slots were busy for 90%"},
-		{"undecided", duel{candidate: from(5, 1.2)}, stall(0, 1), Inconclusive, "the generator, and not the servers, may be why the verdict is undecided"},
-		{"a pair that was measured again", duel{}, again, Pass, "1 round of chat at 4 had to be measured again on both servers"},
+		{"a pass that they may explain", duel{control: constant(1), candidate: func(round, _ int) float64 { return 1.1 - 0.7*float64(round/7) }, policy: estimate}, idling(1), verdict.Error, "generator: the slots were busy for 90%"},
+		{"a failure that they may explain", duel{control: func(round, _ int) float64 { return 1 - 0.5*float64(round/7) }, candidate: constant(1), policy: estimate}, idling(0), verdict.Error, "generator: the slots were busy for 90%"},
+		{"undecided", duel{candidate: from(5, 1.2)}, stall(0, 1), verdict.Inconclusive, "the generator, and not the servers, may be why the verdict is undecided"},
+		{"a pair that was measured again", duel{}, again, verdict.Pass, "1 round of chat at 4 had to be measured again on both servers"},
 		{"a pair that nothing had disturbed", duel{}, func(r *metric.Run) {
 			again(r)
 			r.Levels[0].Voided[0].Health.Stall = 0
-		}, Error, "round 8 was left out, although nothing had disturbed it"},
+		}, verdict.Error, "round 8 was left out, although nothing had disturbed it"},
 		{"one leg of a pair alone", duel{}, func(r *metric.Run) {
 			again(r)
 			r.Levels[1].Voided, r.Levels[1].Rounds[7].Index = nil, 7
-		}, Error, "the record pairs the control's round 9 (seed 7) with the candidate's round 8 (seed 7)"},
+		}, verdict.Error, "the record pairs the control's round 9 (seed 7) with the candidate's round 8 (seed 7)"},
 		{"too many of them", duel{}, func(r *metric.Run) {
 			again(r)
 			for _, l := range r.Levels {
 				l.Voided = append(l.Voided, l.Voided[0], l.Voided[0])
 			}
-		}, Error, "3 of 11 rounds were left out, but at most 2 may be left out"},
+		}, verdict.Error, "3 of 11 rounds were left out, but at most 2 may be left out"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			row.duel.rounds, row.duel.perRound = 8, 40
@@ -336,9 +337,9 @@ func TestCompareNothingChanged(t *testing.T) {
 	c := p.Compares[0]
 	c.Control, c.Unchanged, c.Skip = plan.Control{Base: true}, true, "nothing changed: server.b is the same on the base branch"
 	v := Judge(p, &metric.Run{}, Options{})
-	must.Hold(t, v.Outcome == Pass && strings.Contains(strings.Join(names(v), "\n"), c.Skip), "%v (%s): %q", v.Outcome, v.Why, names(v))
+	must.Hold(t, v.Outcome == verdict.Pass && strings.Contains(strings.Join(names(v), "\n"), c.Skip), "%v (%s): %q", v.Outcome, v.Why, names(v))
 	c.Claims[0].Improve = true
-	if v := Judge(p, &metric.Run{}, Options{}); v.Outcome != Fail {
+	if v := Judge(p, &metric.Run{}, Options{}); v.Outcome != verdict.Fail {
 		t.Errorf("nothing improved: %v: %q", v.Outcome, names(v))
 	}
 }
@@ -356,7 +357,7 @@ func TestCompareLooks(t *testing.T) {
 	two := width()
 	must.Hold(t, math.Abs(two/one-2.1604/1.7709) <= 1e-3, "%v and %v, their ratio is that of t(13): 2.1604/1.7709", one, two)
 	outcome, _ := JudgeComparison(p, p.Compares[0], run)
-	must.Hold(t, outcome == Pass || outcome == Inconclusive, "%v", outcome)
+	must.Hold(t, outcome == verdict.Pass || outcome == verdict.Inconclusive, "%v", outcome)
 }
 
 // Rounds of a stored control have no partners among the candidate's rounds. A note says so.
@@ -368,20 +369,20 @@ func TestCompareStored(t *testing.T) {
 	run.Servers, run.Levels, run.Comparisons = run.Servers[1:], run.Levels[1:], nil
 	v := Judge(p, run, Options{Baselines: map[string]*metric.Run{"ab": stored}})
 	c := v.Comparisons[0]
-	if v.Outcome != Pass || c.Paired || !strings.Contains(strings.Join(c.Notes, "\n"), "unpaired: drift not excluded") {
+	if v.Outcome != verdict.Pass || c.Paired || !strings.Contains(strings.Join(c.Notes, "\n"), "unpaired: drift not excluded") {
 		t.Errorf("%v: %q %+v", v.Outcome, names(v), c.Notes)
 	}
 	run.ID = "old"
-	if v := Judge(p, run, Options{Baselines: map[string]*metric.Run{"ab": stored}}); v.Outcome != Error || !strings.Contains(strings.Join(names(v), "\n"), "holds the candidate's own run") {
+	if v := Judge(p, run, Options{Baselines: map[string]*metric.Run{"ab": stored}}); v.Outcome != verdict.Error || !strings.Contains(strings.Join(names(v), "\n"), "holds the candidate's own run") {
 		t.Errorf("against itself: %v: %q", v.Outcome, names(v))
 	}
 	run.ID = "new"
 	stored.Levels[0].Rounds = stored.Levels[0].Rounds[:4]
-	if v := Judge(p, run, Options{Baselines: map[string]*metric.Run{"ab": stored}}); v.Outcome != Error {
+	if v := Judge(p, run, Options{Baselines: map[string]*metric.Run{"ab": stored}}); v.Outcome != verdict.Error {
 		t.Errorf("four rounds: %v: %q", v.Outcome, names(v))
 	}
 	p.Compares[0].Control.BaselineServer = "nobody"
-	if v := Judge(p, run, Options{Baselines: map[string]*metric.Run{"ab": stored}}); v.Outcome != Error || !strings.Contains(names(v)[len(v.List)-2], "has no server nobody") {
+	if v := Judge(p, run, Options{Baselines: map[string]*metric.Run{"ab": stored}}); v.Outcome != verdict.Error || !strings.Contains(names(v)[len(v.List)-2], "has no server nobody") {
 		t.Errorf("no such server: %v: %q", v.Outcome, names(v))
 	}
 }
@@ -397,22 +398,22 @@ func TestCompareStoredFailures(t *testing.T) {
 	for _, row := range []struct {
 		name               string
 		control, candidate func(int, int) bool
-		want               Outcome
+		want               verdict.Outcome
 		message, needs     string
 	}{
 		// A failed request makes a percentile worse. So the candidate is worse in all 8 pairs,
 		// which happens by chance with probability 1/256.
-		{"the candidate fails in every round", nil, every(10), Fail, "the percentile falls on a failed request", ""},
-		{"the control fails in every round", every(10), nil, Pass, "the percentile falls on a failed request", ""},
+		{"the candidate fails in every round", nil, every(10), verdict.Fail, "the percentile falls on a failed request", ""},
+		{"the control fails in every round", every(10), nil, verdict.Pass, "the percentile falls on a failed request", ""},
 		// In all other pairs the candidate takes 0.99 to 1.01 times as long as the control. The
 		// limit is 1.1.
-		{"the control failed in one", in(1, every(10)), nil, Pass, "the percentile falls on a failed request", ""},
+		{"the control failed in one", in(1, every(10)), nil, verdict.Pass, "the percentile falls on a failed request", ""},
 		// The candidate is within its limit in 5 of 8 pairs. By chance at least 5 pairs are within
 		// it with probability 36 %.
-		{"the candidate fails in three", nil, in(3, every(10)), Inconclusive, "the percentile falls on a failed request", "needs rounds in which fewer requests fail"},
+		{"the candidate fails in three", nil, in(3, every(10)), verdict.Inconclusive, "the percentile falls on a failed request", "needs rounds in which fewer requests fail"},
 		// A failed request decides the percentile on both sides, so it is unknown which side is
 		// worse.
-		{"both fail", every(10), every(10), Inconclusive, "the percentile falls on a failed request", "needs a new recording of the control"},
+		{"both fail", every(10), every(10), verdict.Inconclusive, "the percentile falls on a failed request", "needs a new recording of the control"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			p, run := duel{rounds: 8, perRound: 100, control: noisy(1, 1, 0.01), candidate: noisy(2, 1, 0.01), controlFails: row.control, candidateFails: row.candidate,
@@ -436,24 +437,24 @@ func TestCompareCapacityFromNothing(t *testing.T) {
 		change                   float64
 		improve                  bool
 		controlFail, pass, fails int
-		want                     Outcome
+		want                     verdict.Outcome
 		says                     string
 	}{
-		{"improved from nothing", 0.1, true, 1, 3, 4, Pass, "the control passed at no load that was tried (<1); the candidate is certified to hold 3, fails at 4"},
-		{"still nothing", 0.1, true, 1, 0, 1, Fail, "certified to hold 0, fails at 1"},
+		{"improved from nothing", 0.1, true, 1, 3, 4, verdict.Pass, "the control passed at no load that was tried (<1); the candidate is certified to hold 3, fails at 4"},
+		{"still nothing", 0.1, true, 1, 0, 1, verdict.Fail, "certified to hold 0, fails at 1"},
 		// The control fails at 4, so it holds at most 3 requests in flight. If it holds 3, the
 		// candidate must hold 10 % more: 3.3, rounded up to 4. The candidate fails at 4, but the
 		// control may hold fewer than 3.
-		{"both below the first level", 0.1, true, 4, 0, 4, Inconclusive, "certified to hold 0"},
-		{"more than the control can hold", 0.1, true, 4, 4, 8, Pass, "certified to hold 4"},
-		{"less than is asked for", 1, true, 4, 4, 8, Inconclusive, "certified to hold 4"},
-		{"nothing lost", -0.1, false, 1, 2, 3, Pass, "certified to hold 2"},
+		{"both below the first level", 0.1, true, 4, 0, 4, verdict.Inconclusive, "certified to hold 0"},
+		{"more than the control can hold", 0.1, true, 4, 4, 8, verdict.Pass, "certified to hold 4"},
+		{"less than is asked for", 1, true, 4, 4, 8, verdict.Inconclusive, "certified to hold 4"},
+		{"nothing lost", -0.1, false, 1, 2, 3, verdict.Pass, "certified to hold 2"},
 		// The control holds at most 10 requests in flight. The candidate may lose 10 %, so it must
 		// hold 9.
-		{"as much as is tolerated", -0.1, false, 11, 9, 12, Pass, "certified to hold 9, fails at 12"},
+		{"as much as is tolerated", -0.1, false, 11, 9, 12, verdict.Pass, "certified to hold 9, fails at 12"},
 		// If the control's capacity is 0, the candidate cannot lose capacity. So the claim is an
 		// error.
-		{"nothing to lose", -0.1, false, 1, 0, 1, Error, "the control passed at no load"},
+		{"nothing to lose", -0.1, false, 1, 0, 1, verdict.Error, "the control passed at no load"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			claim := &plan.Claim{Improve: row.improve, Changes: []*plan.ChangeBound{{Metric: metric.Def{Name: "capacity", Unit: metric.Requests, Better: metric.HigherIsBetter}, Limit: row.change}}}
@@ -485,7 +486,7 @@ func TestComparePartial(t *testing.T) {
 	}
 	v := Judge(p, run, Options{})
 	x := verdictOf(t, v, "compare.ab.tolerate.ttft.p95 at 4")
-	must.Hold(t, x.Outcome == Skipped && v.Partial && v.Outcome != Pass, "%v %v, %q", x.Outcome, v.Outcome, names(v))
+	must.Hold(t, x.Outcome == verdict.Skipped && v.Partial && v.Outcome != verdict.Pass, "%v %v, %q", x.Outcome, v.Outcome, names(v))
 }
 
 // The thresholds of the plan apply to the candidate only.
@@ -495,11 +496,11 @@ func TestCompareJudgesTheCandidate(t *testing.T) {
 	v := Judge(p, run, Options{})
 	var on []string
 	for _, x := range v.List {
-		if x.Kind == KindSLA {
+		if x.Kind == verdict.KindSLA {
 			on = append(on, x.Server+" "+x.Outcome.String())
 		}
 	}
-	must.Hold(t, slices.Equal(on, []string{"b pass", "b pass"}) && v.Outcome == Pass, "%q, %v", on, names(v))
+	must.Hold(t, slices.Equal(on, []string{"b pass", "b pass"}) && v.Outcome == verdict.Pass, "%q, %v", on, names(v))
 }
 
 // If a plan tests many facts at once, each needs stronger evidence. So a change that would fail
@@ -516,22 +517,22 @@ func TestCompareCorrects(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		claims []*plan.Claim
-		want   Outcome
+		want   verdict.Outcome
 	}{
-		{"alone", claims(), Fail},
-		{"one fact", claims("ttft p50 +50%", "e2e mean +50%", "ttft p95 +50%"), Fail},
-		{"two facts", claims("success rate -0.5pp"), Inconclusive},
-		{"beside warnings", append(claims(), warns), Fail},
+		{"alone", claims(), verdict.Fail},
+		{"one fact", claims("ttft p50 +50%", "e2e mean +50%", "ttft p95 +50%"), verdict.Fail},
+		{"two facts", claims("success rate -0.5pp"), verdict.Inconclusive},
+		{"beside warnings", append(claims(), warns), verdict.Fail},
 	} {
 		d.claims = c.claims
 		p, run := d.make()
 		v := Judge(p, run, Options{})
 		x := verdictOf(t, v, "compare.ab.tolerate.ttft.mean at 4")
-		if x.Outcome != c.want || v.Outcome != c.want || strings.Contains(strings.Join(x.NotesOf(), " "), "(2 independent facts)") != (c.want == Inconclusive) {
+		if x.Outcome != c.want || v.Outcome != c.want || strings.Contains(strings.Join(x.NotesOf(), " "), "(2 independent facts)") != (c.want == verdict.Inconclusive) {
 			t.Errorf("%s: %v of %v %q", c.name, x.Outcome, v.Outcome, x.Notes)
 		}
 		// The verdict on the whole comparison must agree with the verdicts on its changes.
-		if whole := verdictOf(t, v, "compare.ab"); whole.Outcome != c.want || c.want == Fail && !strings.Contains(whole.Message, "no for") {
+		if whole := verdictOf(t, v, "compare.ab"); whole.Outcome != c.want || c.want == verdict.Fail && !strings.Contains(whole.Message, "no for") {
 			t.Errorf("%s: the whole %v: %s", c.name, whole.Outcome, whole.Message)
 		}
 	}
@@ -564,7 +565,7 @@ func TestCompareDecides(t *testing.T) {
 	d.claims[1].Severity = plan.SeverityWarn
 	p, run := d.make()
 	v := Judge(p, run, Options{})
-	if c := v.Comparisons[0]; c.Decisions[0].Answer != compare.AnswerYes || v.Outcome != Pass || verdictOf(t, v, "compare.ab.improve.ttft.p95 at 4").Outcome != Fail {
+	if c := v.Comparisons[0]; c.Decisions[0].Answer != compare.AnswerYes || v.Outcome != verdict.Pass || verdictOf(t, v, "compare.ab.improve.ttft.p95 at 4").Outcome != verdict.Fail {
 		t.Errorf("%+v, %s", c.Decisions, v.Outcome)
 	}
 }
@@ -588,7 +589,7 @@ func TestCompareOutliers(t *testing.T) {
 		}
 	}
 	must.Hold(t, len(notes) == 1 && strings.HasPrefix(notes[0], "3 stands out: the first request on the candidate had a ttft of 30 s"), "%q", notes)
-	if c.Changes[0].Outcome == Pass || !strings.Contains(strings.Join(c.Notes, "\n"), "the ttft of the first measured request was more than 3 times") {
+	if c.Changes[0].Outcome == verdict.Pass || !strings.Contains(strings.Join(c.Notes, "\n"), "the ttft of the first measured request was more than 3 times") {
 		t.Errorf("%v: it was dropped\n%q", c.Changes[0].Outcome, c.Notes)
 	}
 }
@@ -628,19 +629,19 @@ func TestCompareTold(t *testing.T) {
 		name  string
 		claim *plan.Claim
 		tell  func(control, candidate *metric.Level)
-		want  Outcome
+		want  verdict.Outcome
 		says  string
 	}{
-		{"the same", tolerate("queue_wait mean +10%"), func(a, b *metric.Level) { tell(a, []float64{0.2, 0.4}, 0); tell(b, []float64{0.2, 0.4}, 0) }, Pass, "300 ms → 300 ms"},
+		{"the same", tolerate("queue_wait mean +10%"), func(a, b *metric.Level) { tell(a, []float64{0.2, 0.4}, 0); tell(b, []float64{0.2, 0.4}, 0) }, verdict.Pass, "300 ms → 300 ms"},
 		// The candidate's mean of (0.4 + 0.8)/2 s is twice the control's mean of (0.2 + 0.4)/2 s.
-		{"twice as long", tolerate("queue_wait mean +10%"), func(a, b *metric.Level) { tell(a, []float64{0.2, 0.4}, 0); tell(b, []float64{0.4, 0.8}, 0) }, Fail, "+100%"},
-		{"a percentile of buckets", tolerate("queue_wait p95 +10%"), func(a, b *metric.Level) { tell(a, []float64{0.2}, 0); tell(b, []float64{0.2}, 0) }, Error, "only its mean can be compared"},
-		{"the candidate tells nothing", tolerate("queue_wait mean +10%"), func(a, _ *metric.Level) { tell(a, []float64{0.2}, 0) }, Error, "the candidate has no value of queue_wait mean"},
-		{"the control tells nothing", tolerate("queue_wait mean +10%"), func(_, b *metric.Level) { tell(b, []float64{0.2}, 0) }, Error, "the control has no value of queue_wait mean"},
-		{"neither tells anything", tolerate("queue_wait mean +10%"), func(_, _ *metric.Level) {}, Error, "the control has no value of queue_wait mean"},
-		{"none on either side", tolerate("preemptions +10%"), func(a, b *metric.Level) { tell(a, nil, 0); tell(b, nil, 0) }, Pass, "0 → 0"},
-		{"some on the candidate", tolerate("preemptions +10%"), func(a, b *metric.Level) { tell(a, nil, 0); tell(b, nil, 3) }, Fail, ""},
-		{"none on the candidate", tolerate("preemptions +10%"), func(a, b *metric.Level) { tell(a, nil, 3); tell(b, nil, 0) }, Pass, ""},
+		{"twice as long", tolerate("queue_wait mean +10%"), func(a, b *metric.Level) { tell(a, []float64{0.2, 0.4}, 0); tell(b, []float64{0.4, 0.8}, 0) }, verdict.Fail, "+100%"},
+		{"a percentile of buckets", tolerate("queue_wait p95 +10%"), func(a, b *metric.Level) { tell(a, []float64{0.2}, 0); tell(b, []float64{0.2}, 0) }, verdict.Error, "only its mean can be compared"},
+		{"the candidate tells nothing", tolerate("queue_wait mean +10%"), func(a, _ *metric.Level) { tell(a, []float64{0.2}, 0) }, verdict.Error, "the candidate has no value of queue_wait mean"},
+		{"the control tells nothing", tolerate("queue_wait mean +10%"), func(_, b *metric.Level) { tell(b, []float64{0.2}, 0) }, verdict.Error, "the control has no value of queue_wait mean"},
+		{"neither tells anything", tolerate("queue_wait mean +10%"), func(_, _ *metric.Level) {}, verdict.Error, "the control has no value of queue_wait mean"},
+		{"none on either side", tolerate("preemptions +10%"), func(a, b *metric.Level) { tell(a, nil, 0); tell(b, nil, 0) }, verdict.Pass, "0 → 0"},
+		{"some on the candidate", tolerate("preemptions +10%"), func(a, b *metric.Level) { tell(a, nil, 0); tell(b, nil, 3) }, verdict.Fail, ""},
+		{"none on the candidate", tolerate("preemptions +10%"), func(a, b *metric.Level) { tell(a, nil, 3); tell(b, nil, 0) }, verdict.Pass, ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			// The plan also requires a second change, which always passes.
@@ -685,13 +686,13 @@ func TestCardsCancel(t *testing.T) {
 	for _, row := range []struct {
 		name             string
 		cards, candidate float64
-		want             Outcome
+		want             verdict.Outcome
 	}{
-		{"the same cards, unchanged", 1, 1, Pass},
-		{"one slower by 10 %, unchanged", 1.1, 1, Pass},
-		{"one faster by 10 %, unchanged", 1 / 1.1, 1, Pass},
-		{"one slower by 10 %, 10 % worse", 1.1, 1.1, Fail},
-		{"one faster by 10 %, 10 % worse", 1 / 1.1, 1.1, Fail},
+		{"the same cards, unchanged", 1, 1, verdict.Pass},
+		{"one slower by 10 %, unchanged", 1.1, 1, verdict.Pass},
+		{"one faster by 10 %, unchanged", 1 / 1.1, 1, verdict.Pass},
+		{"one slower by 10 %, 10 % worse", 1.1, 1.1, verdict.Fail},
+		{"one faster by 10 %, 10 % worse", 1 / 1.1, 1.1, verdict.Fail},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			p, run := simulateTogether(10, row.cards, row.candidate)
@@ -711,7 +712,7 @@ func TestCardsCancel(t *testing.T) {
 	p, run := simulateTogether(10, 1.1, 1)
 	p.Compares[0].SideBySide = false
 	x := Judge(p, run, Options{}).Comparisons[0]
-	must.Hold(t, x.Outcome == Pass && x.Units == 5, "%v, %d units", x.Outcome, x.Units)
+	must.Hold(t, x.Outcome == verdict.Pass && x.Units == 5, "%v, %d units", x.Outcome, x.Units)
 }
 
 // A comparison on two sets of GPUs is an error unless its record shows that the servers swapped
@@ -758,7 +759,7 @@ func TestCardsThatDoNotCancel(t *testing.T) {
 			for _, c := range x.Changes {
 				said += "; " + c.Message
 			}
-			must.Hold(t, x.Outcome == Error && strings.Contains(said, row.says), "%v: %s", x.Outcome, said)
+			must.Hold(t, x.Outcome == verdict.Error && strings.Contains(said, row.says), "%v: %s", x.Outcome, said)
 		})
 	}
 }

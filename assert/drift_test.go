@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 )
 
@@ -67,7 +68,7 @@ func TestDrift(t *testing.T) {
 		for _, want := range c.says {
 			must.Hold(t, strings.Contains(text, want), "%s: says %q, want %q", c.name, text, want)
 		}
-		must.Hold(t, !strings.Contains(text, "falls by 1") && load.Outcome == Pass, "%s: %v %s", c.name, load.Outcome, load.Message)
+		must.Hold(t, !strings.Contains(text, "falls by 1") && load.Outcome == verdict.Pass, "%s: %v %s", c.name, load.Outcome, load.Message)
 	}
 	// Of levels without drift, at most 1% may get a note on a rise, and at most 1% one on a fall.
 	// So 300 levels get about 6 notes or fewer.
@@ -89,5 +90,5 @@ func TestWarmingNeeds(t *testing.T) {
 	}}
 	p, run := gate(warms.level(), threshold("ttft", "p95 < 2s"))
 	v := verdictOf(t, Judge(p, run, Options{}), "sla.ttft.p95 at 4")
-	must.Hold(t, v.Outcome == Inconclusive && v.More == -1 && strings.Contains(v.Needs, "needs a longer warmup"), "%v: needs %q (%d)", v.Outcome, v.Needs, v.More)
+	must.Hold(t, v.Outcome == verdict.Inconclusive && v.More == -1 && strings.Contains(v.Needs, "needs a longer warmup"), "%v: needs %q (%d)", v.Outcome, v.Needs, v.More)
 }

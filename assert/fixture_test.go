@@ -8,6 +8,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -119,7 +120,7 @@ func gate(l *metric.Level, thresholds ...*plan.Threshold) (*plan.Plan, *metric.R
 	return p, &metric.Run{ID: "1", Servers: []*metric.ServerRun{{Address: "sim"}}, Levels: []*metric.Level{l}}
 }
 
-func verdictOf(t *testing.T, v Verdicts, name string) Verdict {
+func verdictOf(t *testing.T, v Verdicts, name string) verdict.Verdict {
 	t.Helper()
 	for _, x := range v.List {
 		if x.Name == name {
@@ -127,7 +128,7 @@ func verdictOf(t *testing.T, v Verdicts, name string) Verdict {
 		}
 	}
 	t.Fatalf("no verdict %q in %v", name, names(v))
-	return Verdict{}
+	return verdict.Verdict{}
 }
 
 func names(v Verdicts) []string {

@@ -21,17 +21,17 @@ func (j *judge) asserts() {
 	}
 	result, err := j.result()
 	for _, a := range j.promised.Asserts {
-		v := Verdict{Kind: KindAssert, Name: a.Name, Test: Test{Decide: string(plan.Estimate)},
-			Place: Place{File: a.Range.Filename, Line: a.Range.Start.Line}}
+		v := verdict.Verdict{Kind: verdict.KindAssert, Name: a.Name, Test: verdict.Test{Decide: string(plan.Estimate)},
+			Place: verdict.Place{File: a.Range.Filename, Line: a.Range.Start.Line}}
 		v.Note("point estimate: the verdict is not certified")
 		if err != nil {
-			v.Outcome, v.Message = Error, err.Error()
+			v.Outcome, v.Message = verdict.Error, err.Error()
 		} else {
 			v.Outcome, v.Message = condition(a, result)
 		}
-		if v.Outcome == Error && j.partial {
+		if v.Outcome == verdict.Error && j.partial {
 			// The condition may fail only because it needs a case that was left out of this run.
-			v.Outcome, v.Message = Skipped, "because cases were left out: "+v.Message
+			v.Outcome, v.Message = verdict.Skipped, "because cases were left out: "+v.Message
 		}
 		j.add(v, plan.Stop)
 	}
@@ -39,15 +39,15 @@ func (j *judge) asserts() {
 
 // condition evaluates one assert block. The outcome is a pass if the condition is true. If it is
 // false, the outcome is a fail with the author's message. Anything else is an error.
-func condition(a *plan.Assert, result cty.Value) (outcome Outcome, message string) {
+func condition(a *plan.Assert, result cty.Value) (outcome verdict.Outcome, message string) {
 	defer func() {
 		// cty panics on arithmetic without a result, such as ∞ − ∞.
 		if r := recover(); r != nil {
-			outcome, message = Error, fmt.Sprintf("the condition could not be evaluated: %v", r)
+			outcome, message = verdict.Error, fmt.Sprintf("the condition could not be evaluated: %v", r)
 		}
 	}()
 	if a.Condition == nil {
-		return Error, "there is no condition"
+		return verdict.Error, "there is no condition"
 	}
 	ctx := &hcl.EvalContext{}
 	if a.Context != nil {
@@ -61,29 +61,29 @@ func condition(a *plan.Assert, result cty.Value) (outcome Outcome, message strin
 		}
 	}
 	if name := unmeasured(a.Condition.Variables(), ctx); name != "" {
-		return Error, "the condition could not be evaluated: " + name + " was not measured"
+		return verdict.Error, "the condition could not be evaluated: " + name + " was not measured"
 	}
 	v, diags := a.Condition.Value(ctx)
 	if diags.HasErrors() {
-		return Error, "the condition could not be evaluated: " + explain(diags, refersToSecret(a.Condition, ctx))
+		return verdict.Error, "the condition could not be evaluated: " + explain(diags, refersToSecret(a.Condition, ctx))
 	}
 	v, marks := v.UnmarkDeep()
 	_, nothing := marks[ofNothing]
 	switch {
 	case nothing:
-		return Error, "the condition judges nothing: the list given to alltrue or anytrue is empty"
+		return verdict.Error, "the condition judges nothing: the list given to alltrue or anytrue is empty"
 	case hasMark(marks):
-		return Error, "the condition could not be evaluated: it depends on a value that was not measured"
+		return verdict.Error, "the condition could not be evaluated: it depends on a value that was not measured"
 	case !v.IsWhollyKnown():
-		return Error, "the condition cannot be decided: it uses a value that this run was not given"
+		return verdict.Error, "the condition cannot be decided: it uses a value that this run was not given"
 	case v.IsNull():
-		return Error, "the condition has no value"
+		return verdict.Error, "the condition has no value"
 	case v.Type() != cty.Bool:
-		return Error, "the condition must be true or false, but is " + v.Type().FriendlyName()
+		return verdict.Error, "the condition must be true or false, but is " + v.Type().FriendlyName()
 	case v.True():
-		return Pass, "the condition holds"
+		return verdict.Pass, "the condition holds"
 	}
-	return Fail, failure(a, ctx)
+	return verdict.Fail, failure(a, ctx)
 }
 
 // failure returns the plan's message for an assert whose condition is false.

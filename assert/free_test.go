@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -41,21 +42,21 @@ workload "chat" {
 	for _, c := range []struct {
 		name, condition, message string
 		shape                    shape
-		want                     Outcome
+		want                     verdict.Outcome
 		says                     string
 	}{
-		{"holds", `result.sim.chat.level[4].ttft.p95 < 2`, `"never"`, shape{}, Pass, "holds"},
-		{"function", `result.sim.chat.level[4].ttft.p95 <= seconds("1s")`, `"never"`, shape{}, Pass, "holds"},
-		{"counts", `result.sim.chat.level[4].requests == 60 && result.sim.chat.level[4].completed == 60 && result.sim.chat.level[4].failed == 0 && result.sim.chat.level[4].goodput_share == 1`, `"never"`, shape{}, Pass, "holds"},
-		{"level-wide", `result.sim.chat.level[4].throughput > 10 && result.sim.chat.level[4].success == 1`, `"never"`, shape{}, Pass, "holds"},
-		{"does not hold", `result.sim.chat.level[4].ttft.p95 < 0.5`, `"too ${var.word}: ${result.sim.chat.level[4].ttft.p95} s"`, shape{}, Fail, "too slow: 1 s"},
-		{"odd percentile", `result.sim.chat.level[4].ttft["p99.9"] < 2`, `"never"`, shape{}, Pass, "holds"},
-		{"infinite", `result.sim.chat.level[4].ttft.max < 2`, `"no"`, shape{failed: func(_, i int) bool { return i == 0 }}, Fail, "no"},
-		{"infinite arithmetic", `result.sim.chat.level[4].ttft.max - result.sim.chat.level[4].ttft.p99 < 2`, `"no"`, shape{failed: func(_, i int) bool { return i == 0 }}, Error, "could not be evaluated"},
-		{"null", `result.sim.chat.level[4].scaling_efficiency > 0.5`, `"no"`, shape{}, Error, "could not be evaluated"},
-		{"null compared", `result.sim.chat.level[4].scaling_efficiency == 0.5`, `"no"`, shape{}, Error, "result.sim.chat.level[4].scaling_efficiency was not measured"},
-		{"message fails", `result.sim.chat.level[4].ttft.p95 < 0.5`, `"x ${result.sim.chat.level[4].scaling_efficiency}"`, shape{}, Fail, "does not hold"},
-		{"nothing completed", `result.sim.chat.level[4].ttft.p95 < 2`, `"no"`, shape{failed: func(int, int) bool { return true }}, Error, "could not be evaluated"},
+		{"holds", `result.sim.chat.level[4].ttft.p95 < 2`, `"never"`, shape{}, verdict.Pass, "holds"},
+		{"function", `result.sim.chat.level[4].ttft.p95 <= seconds("1s")`, `"never"`, shape{}, verdict.Pass, "holds"},
+		{"counts", `result.sim.chat.level[4].requests == 60 && result.sim.chat.level[4].completed == 60 && result.sim.chat.level[4].failed == 0 && result.sim.chat.level[4].goodput_share == 1`, `"never"`, shape{}, verdict.Pass, "holds"},
+		{"level-wide", `result.sim.chat.level[4].throughput > 10 && result.sim.chat.level[4].success == 1`, `"never"`, shape{}, verdict.Pass, "holds"},
+		{"does not hold", `result.sim.chat.level[4].ttft.p95 < 0.5`, `"too ${var.word}: ${result.sim.chat.level[4].ttft.p95} s"`, shape{}, verdict.Fail, "too slow: 1 s"},
+		{"odd percentile", `result.sim.chat.level[4].ttft["p99.9"] < 2`, `"never"`, shape{}, verdict.Pass, "holds"},
+		{"infinite", `result.sim.chat.level[4].ttft.max < 2`, `"no"`, shape{failed: func(_, i int) bool { return i == 0 }}, verdict.Fail, "no"},
+		{"infinite arithmetic", `result.sim.chat.level[4].ttft.max - result.sim.chat.level[4].ttft.p99 < 2`, `"no"`, shape{failed: func(_, i int) bool { return i == 0 }}, verdict.Error, "could not be evaluated"},
+		{"null", `result.sim.chat.level[4].scaling_efficiency > 0.5`, `"no"`, shape{}, verdict.Error, "could not be evaluated"},
+		{"null compared", `result.sim.chat.level[4].scaling_efficiency == 0.5`, `"no"`, shape{}, verdict.Error, "result.sim.chat.level[4].scaling_efficiency was not measured"},
+		{"message fails", `result.sim.chat.level[4].ttft.p95 < 0.5`, `"x ${result.sim.chat.level[4].scaling_efficiency}"`, shape{}, verdict.Fail, "does not hold"},
+		{"nothing completed", `result.sim.chat.level[4].ttft.p95 < 2`, `"no"`, shape{failed: func(int, int) bool { return true }}, verdict.Error, "could not be evaluated"},
 	} {
 		p := load(t, head+"assert \"a\" {\n  condition     = "+c.condition+"\n  error_message = "+c.message+"\n}\n")
 		c.shape.rounds, c.shape.perRound = 5, 12
@@ -67,7 +68,7 @@ workload "chat" {
 		if !strings.Contains(strings.Join(got.NotesOf(), "\n"), "point estimate") || got.File != "chat.hcl" || got.Line == 0 {
 			t.Errorf("%s: not labelled or not placed: %+v", c.name, got)
 		}
-		must.Hold(t, (c.want != Error || v.Outcome == Error) && (c.want != Fail || v.Outcome == Fail), "%s: the run is %v", c.name, v.Outcome)
+		must.Hold(t, (c.want != verdict.Error || v.Outcome == verdict.Error) && (c.want != verdict.Fail || v.Outcome == verdict.Fail), "%s: the run is %v", c.name, v.Outcome)
 	}
 }
 
@@ -133,7 +134,7 @@ assert "left out" {
 	run := &metric.Run{Servers: []*metric.ServerRun{{Address: "sim"}}, Levels: []*metric.Level{
 		shape{rounds: 5, perRound: 12}.level(), {Server: "sim", Workload: "chat", Name: "8", Skipped: metric.SkippedOnly}}}
 	v := Judge(p, run, Options{Partial: true})
-	if verdictOf(t, v, "measured").Outcome != Pass || verdictOf(t, v, "left out").Outcome != Skipped || v.Outcome != Pass || !v.Partial {
+	if verdictOf(t, v, "measured").Outcome != verdict.Pass || verdictOf(t, v, "left out").Outcome != verdict.Skipped || v.Outcome != verdict.Pass || !v.Partial {
 		t.Errorf("%v: %v", v.Outcome, names(v))
 	}
 }
@@ -169,39 +170,39 @@ assert "a" {
 	const value = "result.sim.chat.level[4].ttft.p95"
 	for _, c := range []struct {
 		condition string
-		want      Outcome
+		want      verdict.Outcome
 	}{
-		{value + " != 5", Pass},
-		{"try(" + value + " < 5, false)", Pass},
-		{"can(" + value + " < 5)", Pass},
-		{"alltrue([for x in [" + value + "] : x != 5])", Pass},
-		{null + " != 5", Error},
-		{"!(" + null + " == 5)", Error},
-		{null + " == null", Error},
-		{null + " != null || true", Error},
-		{"true || " + null + " < 5", Error},
-		{"var.strict ? " + null + " < 5 : true", Error},
-		{null + " == null ? true : " + null + " < 5", Error},
-		{"coalesce(" + null + ", 1) < 5", Error},
-		{"try(" + null + " < 5, true)", Error},
-		{"!can(" + null + " < 5)", Error},
-		{"try(" + null + " + 1, 0) < 5", Error},
-		{"jsonencode(" + null + ") == \"null\"", Error},
-		{"\"${jsonencode(" + null + ")}\" != \"5\"", Error},
-		{"contains([" + null + "], null)", Error},
-		{"!contains([" + null + "], 5)", Error},
-		{"length([for l in [" + null + "] : l if l != 5]) == 1", Error},
-		{"length([for l in [result.sim.chat.level[8]] : l if l.ttft.p95 != 5]) == 1", Error},
-		{"alltrue([for n, l in result.sim.chat.level : l.ttft.p95 != 5])", Error},
-		{"alltrue([for n, l in result.sim.chat.level : try(l.ttft.p95 < 5, true)])", Error},
-		{"alltrue([for n, l in result.sim.chat.level : !can(l.ttft.p95 + 1) || l.ttft.p95 < 5])", Error},
-		{"try(alltrue([for n, l in result.sim.chat.level : l.ttft.p95 < 5]), true)", Error},
-		{"result.sim.chat.level[var.at].ttft.p95 != 5", Error},
-		{"result.sim.chat.level[tostring(4 + 4)].ttft.p95 != 5", Error},
-		{"[result.sim.chat.level[8]][*].ttft.p95 != [5]", Error},
-		{"result.sim.chat.level[8].ttft != { p95 = 5 }", Error},
+		{value + " != 5", verdict.Pass},
+		{"try(" + value + " < 5, false)", verdict.Pass},
+		{"can(" + value + " < 5)", verdict.Pass},
+		{"alltrue([for x in [" + value + "] : x != 5])", verdict.Pass},
+		{null + " != 5", verdict.Error},
+		{"!(" + null + " == 5)", verdict.Error},
+		{null + " == null", verdict.Error},
+		{null + " != null || true", verdict.Error},
+		{"true || " + null + " < 5", verdict.Error},
+		{"var.strict ? " + null + " < 5 : true", verdict.Error},
+		{null + " == null ? true : " + null + " < 5", verdict.Error},
+		{"coalesce(" + null + ", 1) < 5", verdict.Error},
+		{"try(" + null + " < 5, true)", verdict.Error},
+		{"!can(" + null + " < 5)", verdict.Error},
+		{"try(" + null + " + 1, 0) < 5", verdict.Error},
+		{"jsonencode(" + null + ") == \"null\"", verdict.Error},
+		{"\"${jsonencode(" + null + ")}\" != \"5\"", verdict.Error},
+		{"contains([" + null + "], null)", verdict.Error},
+		{"!contains([" + null + "], 5)", verdict.Error},
+		{"length([for l in [" + null + "] : l if l != 5]) == 1", verdict.Error},
+		{"length([for l in [result.sim.chat.level[8]] : l if l.ttft.p95 != 5]) == 1", verdict.Error},
+		{"alltrue([for n, l in result.sim.chat.level : l.ttft.p95 != 5])", verdict.Error},
+		{"alltrue([for n, l in result.sim.chat.level : try(l.ttft.p95 < 5, true)])", verdict.Error},
+		{"alltrue([for n, l in result.sim.chat.level : !can(l.ttft.p95 + 1) || l.ttft.p95 < 5])", verdict.Error},
+		{"try(alltrue([for n, l in result.sim.chat.level : l.ttft.p95 < 5]), true)", verdict.Error},
+		{"result.sim.chat.level[var.at].ttft.p95 != 5", verdict.Error},
+		{"result.sim.chat.level[tostring(4 + 4)].ttft.p95 != 5", verdict.Error},
+		{"[result.sim.chat.level[8]][*].ttft.p95 != [5]", verdict.Error},
+		{"result.sim.chat.level[8].ttft != { p95 = 5 }", verdict.Error},
 		// A loop over levels may pass if the levels that it uses were measured.
-		{"alltrue([for n, l in result.sim.chat.level : l.ttft.p95 < 5 if n == \"4\"])", Pass},
+		{"alltrue([for n, l in result.sim.chat.level : l.ttft.p95 < 5 if n == \"4\"])", verdict.Pass},
 	} {
 		p := load(t, head+c.condition+"\n}\n")
 		run := &metric.Run{Servers: []*metric.ServerRun{{Address: "sim"}}, Levels: []*metric.Level{
@@ -237,17 +238,17 @@ assert "a" {
 	const chat = "result.sim.chat.level"
 	for _, c := range []struct {
 		condition string
-		want      Outcome
+		want      verdict.Outcome
 		says      string
 	}{
-		{"alltrue([for l in " + chat + " : l.ttft.p95 < 5])", Pass, ""},
-		{"length([for l in " + chat + " : l if l.ttft.p95 > 5]) == 0", Pass, ""}, // length allows an empty list
-		{"alltrue([for n, l in " + chat + " : l.ttft.p95 < 5 if n == \"5\"])", Error, "the list given to alltrue or anytrue is empty"},
-		{"!anytrue([for n, l in " + chat + " : l.ttft.p95 > 5 if n == \"5\"])", Error, "the list given to alltrue or anytrue is empty"},
-		{"!anytrue([for l in " + chat + " : l.ttft.p95 > 5])", Pass, ""},
-		{"!alltrue([for x in var.limits : " + chat + "[4].ttft.p95 < x])", Error, "the list given to alltrue or anytrue is empty"},
-		{"length(var.limits) == 0 || " + chat + "[4].ttft.p95 < 1e-6", Pass, ""}, // it says so
-		{"alltrue(flatten([for w in result.sim : [for l in w.level : l.ttft.p95 < 5]]))", Pass, ""},
+		{"alltrue([for l in " + chat + " : l.ttft.p95 < 5])", verdict.Pass, ""},
+		{"length([for l in " + chat + " : l if l.ttft.p95 > 5]) == 0", verdict.Pass, ""}, // length allows an empty list
+		{"alltrue([for n, l in " + chat + " : l.ttft.p95 < 5 if n == \"5\"])", verdict.Error, "the list given to alltrue or anytrue is empty"},
+		{"!anytrue([for n, l in " + chat + " : l.ttft.p95 > 5 if n == \"5\"])", verdict.Error, "the list given to alltrue or anytrue is empty"},
+		{"!anytrue([for l in " + chat + " : l.ttft.p95 > 5])", verdict.Pass, ""},
+		{"!alltrue([for x in var.limits : " + chat + "[4].ttft.p95 < x])", verdict.Error, "the list given to alltrue or anytrue is empty"},
+		{"length(var.limits) == 0 || " + chat + "[4].ttft.p95 < 1e-6", verdict.Pass, ""}, // it says so
+		{"alltrue(flatten([for w in result.sim : [for l in w.level : l.ttft.p95 < 5]]))", verdict.Pass, ""},
 	} {
 		p := load(t, head+c.condition+"\n}\n")
 		run := &metric.Run{Servers: []*metric.ServerRun{{Address: "sim"}}, Levels: []*metric.Level{shape{rounds: 5, perRound: 12}.level()}}

@@ -36,7 +36,7 @@ const (
 // server, the generator and so on.
 type objection func(of verdict.Cause, format string, args ...any)
 
-func (s *subject) generator(v *Verdict, thresholds []judgedThreshold, invalid objection) {
+func (s *subject) generator(v *verdict.Verdict, thresholds []judgedThreshold, invalid objection) {
 	cpu := 0.0
 	var said []string
 	round, rounds := s.level.RoundNames()
@@ -54,10 +54,10 @@ func (s *subject) generator(v *Verdict, thresholds []judgedThreshold, invalid ob
 		v.Note(words)
 	}
 	for _, t := range thresholds {
-		if t.Sure = t.Outcome == Fail && s.sure(t.threshold); t.Sure {
+		if t.Sure = t.Outcome == verdict.Fail && s.sure(t.threshold); t.Sure {
 			continue
 		}
-		if words != "" && t.Outcome == Inconclusive && !s.askedAgain(t, thresholds, words) {
+		if words != "" && t.Outcome == verdict.Inconclusive && !s.askedAgain(t, thresholds, words) {
 			t.Note(words + ": the generator, and not the server, may be why the verdict is undecided")
 			continue
 		}
@@ -69,7 +69,7 @@ func (s *subject) generator(v *Verdict, thresholds []judgedThreshold, invalid ob
 			why = "the load generator may have read answers late, by up to " + metric.Format(metric.Seconds, delay.Seconds())
 		}
 		if why != "" {
-			t.Outcome, t.Cause = Error, verdict.CauseGenerator
+			t.Outcome, t.Cause = verdict.Error, verdict.CauseGenerator
 			t.Message = fmt.Sprintf("generator: %s. The generator, and not the server, may have decided the verdict on %s. The verdict was: %s", why, label(t.threshold), t.Message)
 		}
 	}
@@ -88,7 +88,7 @@ func (s *subject) delay() time.Duration {
 // have made it longer. Times within a stream do not count, since a late first token shortens them.
 func lateOnlyAdds(t judgedThreshold) bool {
 	m := t.threshold.Metric
-	return t.Outcome == Pass && m.Unit == metric.Seconds && !m.Streams && t.threshold.Op != "" && !sample.Upward(t.threshold.Op)
+	return t.Outcome == verdict.Pass && m.Unit == metric.Seconds && !m.Streams && t.threshold.Op != "" && !sample.Upward(t.threshold.Op)
 }
 
 // steady reports whether the generator hardly let the server rest. Its standstills and shorter
@@ -130,7 +130,9 @@ func (s *subject) askedAgain(t judgedThreshold, thresholds []judgedThreshold, wo
 	}
 	l := s.undisturbed()
 	if len(l.Rounds) < leastRounds ||
-		slices.ContainsFunc(thresholds, func(x judgedThreshold) bool { return x.threshold.Metric.Name == "success" && x.Outcome != Pass }) {
+		slices.ContainsFunc(thresholds, func(x judgedThreshold) bool {
+			return x.threshold.Metric.Name == "success" && x.Outcome != verdict.Pass
+		}) {
 		return false
 	}
 	alone.evidence, alone.alpha = gather(l), s.alpha/2
@@ -138,7 +140,7 @@ func (s *subject) askedAgain(t judgedThreshold, thresholds []judgedThreshold, wo
 		alone.due = 0
 	}
 	v := alone.judge(t.threshold)
-	if v.Outcome != Pass && v.Outcome != Fail {
+	if v.Outcome != verdict.Pass && v.Outcome != verdict.Fail {
 		return false
 	}
 	v.Severity, v.Threshold.Implied = t.Severity, t.Threshold.Implied
@@ -160,7 +162,7 @@ func (s *subject) light(r *metric.Round) bool { return sample.Light(s.level, r) 
 // delay. A fail is also safe if less load could only have helped to pass.
 func (s *subject) generatorDecided(v judgedThreshold) bool {
 	m := v.threshold.Metric
-	if v.Outcome != Pass && v.Outcome != Fail || m.Untimed() || m.Name == "cache_hit_rate" {
+	if v.Outcome != verdict.Pass && v.Outcome != verdict.Fail || m.Untimed() || m.Name == "cache_hit_rate" {
 		return false
 	}
 	light := slices.ContainsFunc(s.level.Rounds, s.light)
@@ -170,7 +172,7 @@ func (s *subject) generatorDecided(v judgedThreshold) bool {
 	if alone := *s; s.judgedOn(&alone, s.undisturbed(), v.threshold) == v.Outcome {
 		return false
 	}
-	if light && (v.Outcome == Pass || m.Scope == metric.PerLevel && m.Name != "success") {
+	if light && (v.Outcome == verdict.Pass || m.Scope == metric.PerLevel && m.Name != "success") {
 		return true
 	}
 	return s.heldUp(v)
@@ -179,7 +181,7 @@ func (s *subject) generatorDecided(v judgedThreshold) bool {
 // heldUp reports whether the outcome would change without the stalls that delayed the reading of
 // answers.
 func (s *subject) heldUp(v judgedThreshold) bool {
-	m, passed, other := v.threshold.Metric, v.Outcome == Pass, *s
+	m, passed, other := v.threshold.Metric, v.Outcome == verdict.Pass, *s
 	held, window := time.Duration(0), 0.0
 	for _, r := range s.level.Rounds {
 		held = max(held, s.held(r))
@@ -225,7 +227,7 @@ func (s *subject) heldUp(v judgedThreshold) bool {
 
 // judgedOn returns the outcome of a threshold on l, a corrected copy of the level. It overwrites
 // the argument other, which must be a copy of s.
-func (s *subject) judgedOn(other *subject, l *metric.Level, t *plan.Threshold) Outcome {
+func (s *subject) judgedOn(other *subject, l *metric.Level, t *plan.Threshold) verdict.Outcome {
 	if other.evidence = gather(l); !s.unfinished() {
 		other.due = 0
 	}
@@ -276,11 +278,11 @@ func (s *subject) restreamed(streams, longer bool) *metric.Level {
 // times.
 func (s *subject) flips(v judgedThreshold, delay time.Duration) bool {
 	t := v.threshold
-	if t.Metric.Unit != metric.Seconds || t.Op == "" || v.Outcome != Pass && v.Outcome != Fail {
+	if t.Metric.Unit != metric.Seconds || t.Op == "" || v.Outcome != verdict.Pass && v.Outcome != verdict.Fail {
 		return false
 	}
 	shift := delay.Seconds()
-	if (v.Outcome == Pass) == !sample.Upward(t.Op) {
+	if (v.Outcome == verdict.Pass) == !sample.Upward(t.Op) {
 		shift = -shift // test a pass against a stricter limit, and a fail against a wider one
 	}
 	moved := plan.Threshold{Metric: t.Metric, Stat: t.Stat, Op: t.Op, Limit: t.Limit + shift}

@@ -31,23 +31,23 @@ func TestGeneratorNearTheLimit(t *testing.T) {
 		standstills []metric.Standstill // nil: not recorded
 		reads       time.Duration       // in shorter delays
 		late        int                 // requests that were sent 300 ms late; the limit is 200 ms, a tenth of the TTFT
-		want        Outcome
+		want        verdict.Outcome
 	}{
-		{"a TTFT of 1.998 s might really be 2.001 s", 1.998, 3 * ms, nil, 0, 0, Error},
-		{"not above leastDelay", 1.998, ms, nil, 0, 0, Pass},
-		{"far enough from the limit", 1.990, 3 * ms, nil, 0, 0, Pass},
-		{"lateness only adds", 1.998, 3 * ms, none, 0, 0, Pass},
-		{"held for 2.9 of 59.45 s", 1.998, 3 * ms, held(2900 * ms), 0, 0, Pass},
-		{"held for 3 of 59.45 s", 1.998, 3 * ms, held(3000 * ms), 0, 0, Error},
-		{"2 s of standstills and 0.9 s of late reads", 1.998, 3 * ms, held(2000 * ms), 900 * ms, 0, Pass},
-		{"2 s of standstills and 1 s of late reads", 1.998, 3 * ms, held(2000 * ms), 1000 * ms, 0, Error},
-		{"late reads alone", 1.998, 3 * ms, none, 3000 * ms, 0, Error},
-		{"95 of 100 sent on time", 1.998, 3 * ms, none, 0, 5, Pass},
-		{"94 of 100 sent on time", 1.998, 3 * ms, none, 0, 6, Error},
-		{"out of both, but far enough from the limit", 1.990, 3 * ms, held(6000 * ms), 0, 6, Pass},
-		{"a TTFT of 2.002 s may really be 1.999 s", 2.002, 3 * ms, nil, 0, 0, Error},
-		{"likewise, recorded", 2.002, 3 * ms, none, 0, 0, Error},
-		{"a failure far from the limit", 2.010, 3 * ms, none, 0, 0, Fail},
+		{"a TTFT of 1.998 s might really be 2.001 s", 1.998, 3 * ms, nil, 0, 0, verdict.Error},
+		{"not above leastDelay", 1.998, ms, nil, 0, 0, verdict.Pass},
+		{"far enough from the limit", 1.990, 3 * ms, nil, 0, 0, verdict.Pass},
+		{"lateness only adds", 1.998, 3 * ms, none, 0, 0, verdict.Pass},
+		{"held for 2.9 of 59.45 s", 1.998, 3 * ms, held(2900 * ms), 0, 0, verdict.Pass},
+		{"held for 3 of 59.45 s", 1.998, 3 * ms, held(3000 * ms), 0, 0, verdict.Error},
+		{"2 s of standstills and 0.9 s of late reads", 1.998, 3 * ms, held(2000 * ms), 900 * ms, 0, verdict.Pass},
+		{"2 s of standstills and 1 s of late reads", 1.998, 3 * ms, held(2000 * ms), 1000 * ms, 0, verdict.Error},
+		{"late reads alone", 1.998, 3 * ms, none, 3000 * ms, 0, verdict.Error},
+		{"95 of 100 sent on time", 1.998, 3 * ms, none, 0, 5, verdict.Pass},
+		{"94 of 100 sent on time", 1.998, 3 * ms, none, 0, 6, verdict.Error},
+		{"out of both, but far enough from the limit", 1.990, 3 * ms, held(6000 * ms), 0, 6, verdict.Pass},
+		{"a TTFT of 2.002 s may really be 1.999 s", 2.002, 3 * ms, nil, 0, 0, verdict.Error},
+		{"likewise, recorded", 2.002, 3 * ms, none, 0, 0, verdict.Error},
+		{"a failure far from the limit", 2.010, 3 * ms, none, 0, 0, verdict.Fail},
 	} {
 		p, run := gate(shape{rounds: 5, perRound: 20, ttft: func(int, int) float64 { return c.ttft }}.level(), threshold("ttft", "p95 < 2s"))
 		l := run.Levels[0]
@@ -62,7 +62,7 @@ func TestGeneratorNearTheLimit(t *testing.T) {
 		}
 		l.Rounds[0].Start = l.Rounds[0].Samples[0].Scheduled
 		got := verdictOf(t, Judge(p, run, Options{}), "sla.ttft.p95 at 4")
-		if got.Outcome != c.want || c.want == Error && got.Cause != verdict.CauseGenerator {
+		if got.Outcome != c.want || c.want == verdict.Error && got.Cause != verdict.CauseGenerator {
 			t.Errorf("%s: %v, want %v: %s", c.name, got.Outcome, c.want, got.Message)
 		}
 	}
@@ -81,15 +81,15 @@ func TestUndecidedByDisturbedRounds(t *testing.T) {
 		success   string // a threshold on success; one request of the last round fails
 		metric    string
 		text      string
-		want      Outcome
+		want      verdict.Outcome
 	}{
-		{"8 of 200 over, and 0 of 160 in eight rounds", 2, 5, 0, "", "ttft", "p95 < 2s", Pass},
-		{"10 of 200 over, and 0 of 100 in five rounds", 5, 10, 0, "", "ttft", "p95 < 2s", Pass},
-		{"four rounds remain", 6, 10, 0, "", "ttft", "p95 < 2s", Inconclusive},
+		{"8 of 200 over, and 0 of 160 in eight rounds", 2, 5, 0, "", "ttft", "p95 < 2s", verdict.Pass},
+		{"10 of 200 over, and 0 of 100 in five rounds", 5, 10, 0, "", "ttft", "p95 < 2s", verdict.Pass},
+		{"four rounds remain", 6, 10, 0, "", "ttft", "p95 < 2s", verdict.Inconclusive},
 		// At half the error at most 2 of 160 may be over it.
-		{"14 of 200 over, and 6 of 160 in eight rounds", 2, 5, 6, "", "ttft", "p95 < 2s", Inconclusive},
-		{"nothing was disturbed", 0, 0, 7, "", "ttft", "p95 < 2s", Inconclusive},
-		{"success is undecided", 2, 5, 0, "rate >= 98%", "ttft", "mean < 2s", Inconclusive},
+		{"14 of 200 over, and 6 of 160 in eight rounds", 2, 5, 6, "", "ttft", "p95 < 2s", verdict.Inconclusive},
+		{"nothing was disturbed", 0, 0, 7, "", "ttft", "p95 < 2s", verdict.Inconclusive},
+		{"success is undecided", 2, 5, 0, "rate >= 98%", "ttft", "mean < 2s", verdict.Inconclusive},
 	} {
 		ttft := func(round, i int) float64 {
 			if round < c.disturbed && i%c.each == 0 || round >= c.disturbed && round < c.disturbed+c.over && i == 0 {
@@ -107,9 +107,9 @@ func TestUndecidedByDisturbedRounds(t *testing.T) {
 			r.Health.Stall = time.Second
 		}
 		list := Judge(p, run, Options{}).List
-		got := list[slices.IndexFunc(list, func(v Verdict) bool { return strings.HasPrefix(v.Name, "sla."+c.metric) })]
+		got := list[slices.IndexFunc(list, func(v verdict.Verdict) bool { return strings.HasPrefix(v.Name, "sla."+c.metric) })]
 		again := strings.Contains(strings.Join(got.NotesOf(), "\n"), "that the generator did not disturb, with half the allowed error")
-		if got.Outcome != c.want || again != (c.want == Pass) || again && got.Confidence != 0.975 {
+		if got.Outcome != c.want || again != (c.want == verdict.Pass) || again && got.Confidence != 0.975 {
 			t.Errorf("%s: %v, want %v: %s %q", c.name, got.Outcome, c.want, got.Message, got.Notes)
 		}
 	}
@@ -126,45 +126,45 @@ func TestGeneratorStalled(t *testing.T) {
 		ttft         float64
 		stall        time.Duration
 		metric, text string
-		want         Outcome
+		want         verdict.Outcome
 	}{
-		{"a pass is no stall's work", 1.9, 900 * ms, "ttft", "p95 < 2s", Pass},
-		{"a clear failure", 2.6, 500 * ms, "ttft", "p95 < 2s", Pass},
-		{"a failure by less than the stall", 2.4, 500 * ms, "ttft", "p95 < 2s", Error},
-		{"a mean likewise", 2.4, 500 * ms, "ttft", "mean < 2s", Error},
-		{"shorter than a tenth of the TTFT", 2.1, 200 * ms, "ttft", "p95 < 2s", Pass}, // 210 ms
-		{"shorter than 50 ms", 0.1, 50 * ms, "speed", "p5 > 10 tok/s", Pass},
+		{"a pass is no stall's work", 1.9, 900 * ms, "ttft", "p95 < 2s", verdict.Pass},
+		{"a clear failure", 2.6, 500 * ms, "ttft", "p95 < 2s", verdict.Pass},
+		{"a failure by less than the stall", 2.4, 500 * ms, "ttft", "p95 < 2s", verdict.Error},
+		{"a mean likewise", 2.4, 500 * ms, "ttft", "mean < 2s", verdict.Error},
+		{"shorter than a tenth of the TTFT", 2.1, 200 * ms, "ttft", "p95 < 2s", verdict.Pass}, // 210 ms
+		{"shorter than 50 ms", 0.1, 50 * ms, "speed", "p5 > 10 tok/s", verdict.Pass},
 		// The stall may have shortened the stream by 100 ms, from 300 ms to 200 ms. Even then the
 		// true speed of 33 tok/s passes.
-		{"a speed that passes anyway", 0.1, 100 * ms, "speed", "p5 > 10 tok/s", Pass},
+		{"a speed that passes anyway", 0.1, 100 * ms, "speed", "p5 > 10 tok/s", verdict.Pass},
 		// The first token may have waited, but at most its whole TTFT of 100 ms. So the stream took
 		// at most 300 ms instead of 200 ms: at least 33 tok/s.
-		{"a speed that passes at the most that can have waited", 0.1, 180 * ms, "speed", "mean > 30 tok/s", Pass},
-		{"a speed that need not have passed", 0.1, 180 * ms, "speed", "mean > 40 tok/s", Error},
-		{"a speed that need not have failed", 0.1, 100 * ms, "speed", "mean > 60 tok/s", Error},
-		{"a speed that fails anyway", 0.1, 100 * ms, "speed", "mean > 200 tok/s", Pass},
+		{"a speed that passes at the most that can have waited", 0.1, 180 * ms, "speed", "mean > 30 tok/s", verdict.Pass},
+		{"a speed that need not have passed", 0.1, 180 * ms, "speed", "mean > 40 tok/s", verdict.Error},
+		{"a speed that need not have failed", 0.1, 100 * ms, "speed", "mean > 60 tok/s", verdict.Error},
+		{"a speed that fails anyway", 0.1, 100 * ms, "speed", "mean > 200 tok/s", verdict.Pass},
 		// The answer of 11 tokens takes 0.3 s: 37 tok/s. A stall only makes times longer, so the
 		// true E2E speed is at least as high.
-		{"an end-to-end speed that passes", 0.1, 100 * ms, "e2e_speed", "mean > 30 tok/s", Pass},
-		{"an end-to-end speed that need not have failed", 0.1, 100 * ms, "e2e_speed", "mean > 40 tok/s", Error},
-		{"gaps that pass", 0.1, 100 * ms, "itl", "p95 < 30ms", Pass},
+		{"an end-to-end speed that passes", 0.1, 100 * ms, "e2e_speed", "mean > 30 tok/s", verdict.Pass},
+		{"an end-to-end speed that need not have failed", 0.1, 100 * ms, "e2e_speed", "mean > 40 tok/s", verdict.Error},
+		{"gaps that pass", 0.1, 100 * ms, "itl", "p95 < 30ms", verdict.Pass},
 		// A stall of 100 ms hardly changes a rate over a window of many seconds.
-		{"a rate that passes anyway", 0.1, 100 * ms, "throughput", "> 10 tok/s", Pass},
-		{"goodput that passes", 1.9, 900 * ms, "goodput", "observed >= 95%", Pass},
-		{"goodput that need not have failed", 2.4, 500 * ms, "goodput", "observed >= 95%", Error},
-		{"goodput that fails anyway", 2.6, 500 * ms, "goodput", "observed >= 95%", Pass},
+		{"a rate that passes anyway", 0.1, 100 * ms, "throughput", "> 10 tok/s", verdict.Pass},
+		{"goodput that passes", 1.9, 900 * ms, "goodput", "observed >= 95%", verdict.Pass},
+		{"goodput that need not have failed", 2.4, 500 * ms, "goodput", "observed >= 95%", verdict.Error},
+		{"goodput that fails anyway", 2.6, 500 * ms, "goodput", "observed >= 95%", verdict.Pass},
 	} {
 		p, run := gate(shape{rounds: 5, perRound: 40, ttft: func(int, int) float64 { return c.ttft }}.level(), threshold(c.metric, c.text))
 		good := threshold("ttft", "every < 2s")
 		p.Workloads[0].Good = []*plan.Threshold{good}
-		sla := func() Verdict {
+		sla := func() verdict.Verdict {
 			list := Judge(p, run, Options{}).List
-			return list[slices.IndexFunc(list, func(v Verdict) bool { return strings.HasPrefix(v.Name, "sla.") })]
+			return list[slices.IndexFunc(list, func(v verdict.Verdict) bool { return strings.HasPrefix(v.Name, "sla.") })]
 		}
 		for _, r := range run.Levels[0].Rounds {
 			r.Health.Stall = c.stall
 		}
-		if got := sla(); (got.Outcome == Error) != (c.want == Error) || c.want == Error && (got.Cause != verdict.CauseGenerator || !strings.HasPrefix(got.Message, "generator: the generator stood still for ")) {
+		if got := sla(); (got.Outcome == verdict.Error) != (c.want == verdict.Error) || c.want == verdict.Error && (got.Cause != verdict.CauseGenerator || !strings.HasPrefix(got.Message, "generator: the generator stood still for ")) {
 			t.Errorf("%s: %v: %s", c.name, got.Outcome, got.Message)
 		}
 		// If a stall disturbed only the first round, the other rounds decide.
@@ -172,7 +172,7 @@ func TestGeneratorStalled(t *testing.T) {
 			r.Health.Stall = 0
 		}
 		got := sla()
-		must.Hold(t, got.Outcome == Pass || got.Outcome == Fail, "%s, in one round: %v: %s", c.name, got.Outcome, got.Message)
+		must.Hold(t, got.Outcome == verdict.Pass || got.Outcome == verdict.Fail, "%s, in one round: %v: %s", c.name, got.Outcome, got.Message)
 	}
 }
 
@@ -182,12 +182,12 @@ func TestGeneratorStalledRequests(t *testing.T) {
 	for _, c := range []struct {
 		name, metric, text string
 		stalled            int // rounds
-		want               Outcome
+		want               verdict.Outcome
 		says               string
 	}{
-		{"a success that need not have failed", "success", "observed >= 100%", 1, Error, "the generator stood still for 4.9 s in round 1"},
-		{"one that would have failed anyway", "success", "observed >= 100%", 0, Fail, ""},
-		{"a share left open", "success", "rate >= 95%", 1, Inconclusive, "the generator stood still for 4.9 s in round 1: the generator, and not the server, may be why"},
+		{"a success that need not have failed", "success", "observed >= 100%", 1, verdict.Error, "the generator stood still for 4.9 s in round 1"},
+		{"one that would have failed anyway", "success", "observed >= 100%", 0, verdict.Fail, ""},
+		{"a share left open", "success", "rate >= 95%", 1, verdict.Inconclusive, "the generator stood still for 4.9 s in round 1: the generator, and not the server, may be why"},
 	} {
 		p, run := gate(shape{rounds: 5, perRound: 40}.level(), threshold(c.metric, c.text))
 		for _, x := range run.Levels[0].Rounds[0].Samples[:3] {
@@ -197,7 +197,7 @@ func TestGeneratorStalledRequests(t *testing.T) {
 			r.Health.Stall = 4900 * time.Millisecond
 		}
 		list := Judge(p, run, Options{}).List
-		got := list[slices.IndexFunc(list, func(v Verdict) bool { return strings.HasPrefix(v.Name, "sla.") })]
+		got := list[slices.IndexFunc(list, func(v verdict.Verdict) bool { return strings.HasPrefix(v.Name, "sla.") })]
 		said := got.Message + strings.Join(got.NotesOf(), "\n")
 		must.Hold(t, got.Outcome == c.want && strings.Contains(said, c.says), "%s: %v: %s, want %v: %s", c.name, got.Outcome, said, c.want, c.says)
 	}

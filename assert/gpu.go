@@ -15,7 +15,7 @@ import (
 //
 // A condition of the plan for which there is no reading makes the measurement invalid. A default
 // condition without a reading is ignored.
-func (s *subject) gpus(v *Verdict, invalid objection) {
+func (s *subject) gpus(v *verdict.Verdict, invalid objection) {
 	require := s.require()
 	most := plan.MostThrottled
 	if require.Throttled != nil {

@@ -45,9 +45,9 @@ func TestGPUsOfALevel(t *testing.T) {
 		}
 		w := &plan.Workload{Servers: []*plan.Server{{Name: "sim", Telemetry: plan.Telemetry{Require: tt.require}}}}
 		s := subject{evidence: gather(l), workload: w, alpha: 0.05}
-		var v Verdict
+		var v verdict.Verdict
 		s.load(&v, l.Kind, plan.Level{Name: l.Name, N: l.N, Requests: s.n}, nil)
-		if (tt.want == "") != (v.Outcome == Pass) || !strings.Contains(v.Message, tt.want) || v.Outcome == Error && v.Cause != verdict.CauseInvalid {
+		if (tt.want == "") != (v.Outcome == verdict.Pass) || !strings.Contains(v.Message, tt.want) || v.Outcome == verdict.Error && v.Cause != verdict.CauseInvalid {
 			t.Errorf("%s: %v %q", tt.name, v.Outcome, v.Message)
 		}
 		must.Hold(t, strings.Contains(strings.Join(v.NotesOf(), "; "), tt.note), "%s: notes %q", tt.name, v.Notes)
@@ -78,9 +78,9 @@ func TestGPUErrors(t *testing.T) {
 			}
 		}
 		s := subject{evidence: gather(l), alpha: 0.05, workload: &plan.Workload{}}
-		var v Verdict
+		var v verdict.Verdict
 		s.load(&v, l.Kind, plan.Level{Name: l.Name, N: l.N, Requests: s.n}, nil)
-		if (tt.want == "") != (v.Outcome == Pass) || !strings.Contains(v.Message, tt.want) || !strings.Contains(strings.Join(v.NotesOf(), "; "), tt.note) {
+		if (tt.want == "") != (v.Outcome == verdict.Pass) || !strings.Contains(v.Message, tt.want) || !strings.Contains(strings.Join(v.NotesOf(), "; "), tt.note) {
 			t.Errorf("%s: %v %q %q", tt.name, v.Outcome, v.Message, v.Notes)
 		}
 	}

@@ -33,7 +33,7 @@ type Options struct {
 //  5. Each assert: does its condition hold for the point estimates?
 //  6. The run: the worst outcome counts, under the plan's policy.
 func Judge(p *plan.Plan, run *metric.Run, opts Options) Verdicts {
-	v := Verdicts{Outcome: Error, Partial: opts.Partial, List: []Verdict{}}
+	v := Verdicts{Outcome: verdict.Error, Partial: opts.Partial, List: []verdict.Verdict{}}
 	if p == nil || run == nil {
 		v.Why = "there is no plan or no run to judge"
 		return v
@@ -81,7 +81,9 @@ func (j *judge) cases(each metric.Each) {
 }
 
 func (j *judge) server(s *plan.Server) {
-	v := Verdict{Kind: KindServer, Server: s.Address(), Name: "start", Place: Place{File: s.Range.Filename, Line: s.Range.Start.Line}}
+	v := verdict.Verdict{
+		Kind: verdict.KindServer, Server: s.Address(), Name: "start", Place: verdict.Place{File: s.Range.Filename, Line: s.Range.Start.Line},
+	}
 	used, left := false, true
 	for _, w := range j.promised.Workloads {
 		if !slices.Contains(w.Servers, s) || j.promised.Idle(s, w) {
@@ -104,32 +106,34 @@ func (j *judge) server(s *plan.Server) {
 	}
 	switch run := j.run.Server(s.Address()); {
 	case left && run == nil:
-		v.Outcome, v.Message = Skipped, "left out: no case of this server was selected"
+		v.Outcome, v.Message = verdict.Skipped, "left out: no case of this server was selected"
 	case run == nil:
-		v.Outcome, v.Message = Error, "the server was not started"+verdict.Because(j.run.Stopped)
+		v.Outcome, v.Message = verdict.Error, "the server was not started"+verdict.Because(j.run.Stopped)
 	case run.Error != "":
-		v.Outcome, v.Message = Error, verdict.OneLine(run.Error)
+		v.Outcome, v.Message = verdict.Error, verdict.OneLine(run.Error)
 	case run.Unended:
-		v.Outcome, v.Message = Error, "the recording ends before the server was stopped, so it is not known whether the same server ran until the end"
+		v.Outcome, v.Message = verdict.Error, "the recording ends before the server was stopped, so it is not known whether the same server ran until the end"
 	case run.EndUnknown != "":
-		v.Outcome, v.Message = Pass, "ready; "+verdict.OneLine(run.EndUnknown)
+		v.Outcome, v.Message = verdict.Pass, "ready; "+verdict.OneLine(run.EndUnknown)
 	default:
-		v.Outcome, v.Message = Pass, "ready; the same server was still running at the end"
+		v.Outcome, v.Message = verdict.Pass, "ready; the same server was still running at the end"
 	}
 	j.add(v, plan.Stop)
 }
 
 // Awaited lists the verdicts that a run of the whole plan will have, in the same order. Each
 // verdict is pending, except that of a comparison that the plan leaves out, which is skipped.
-func Awaited(p *plan.Plan) []Verdict {
+func Awaited(p *plan.Plan) []verdict.Verdict {
 	// A verdict has the same name before and after the measurement.
-	list := slices.DeleteFunc(Judge(p, &metric.Run{}, Options{}).List, func(v Verdict) bool { return v.Kind == KindAccept })
+	list := slices.DeleteFunc(Judge(p, &metric.Run{}, Options{}).List, func(v verdict.Verdict) bool { return v.Kind == verdict.KindAccept })
 	for i := range list {
 		v := &list[i]
-		outcome := Pending
+		outcome := verdict.Pending
 		if slices.ContainsFunc(p.Compares,
-			func(c *plan.Compare) bool { return c.Skip != "" && v.Kind == KindCompare && v.Comparison == c.Name }) {
-			outcome = Skipped
+			func(c *plan.Compare) bool {
+				return c.Skip != "" && v.Kind == verdict.KindCompare && v.Comparison == c.Name
+			}) {
+			outcome = verdict.Skipped
 		}
 		v.Outcome, v.Cause, v.Message, v.Needs, v.Notes = outcome, "", "", "", nil
 		soften(p, v)
@@ -140,16 +144,17 @@ func Awaited(p *plan.Plan) []Verdict {
 // JudgeComparison judges a comparison before its end, on the rounds that both servers have completed.
 // The argument run holds the record of the comparison, whose last look is the current one. stop means
 // that no further round is worth its cost.
-func JudgeComparison(p *plan.Plan, c *plan.Compare, run *metric.Run) (outcome Outcome, stop bool) {
+func JudgeComparison(p *plan.Plan, c *plan.Compare, run *metric.Run) (outcome verdict.Outcome, stop bool) {
 	v := Judge(&plan.Plan{Gate: p.Gate, Servers: p.Servers, Workloads: p.Workloads, Compares: []*plan.Compare{c}}, run, Options{})
 	if len(v.Comparisons) == 0 {
-		return Error, true
+		return verdict.Error, true
 	}
 	x := v.Comparisons[0] // Judge gets a plan with only this comparison
 	if x.Stage != nil {
 		return x.Outcome, x.Stage.Stop
 	}
 	return x.Outcome, !slices.ContainsFunc(x.Changes, func(row compare.Change) bool {
-		return row.Limit.OK && !row.OfCapacity && !row.OfAnswers && row.Outcome == Inconclusive && row.Severity != verdict.SeverityWarn
+		return row.Limit.OK && !row.OfCapacity && !row.OfAnswers && row.Outcome == verdict.Inconclusive &&
+			row.Severity != verdict.SeverityWarn
 	})
 }

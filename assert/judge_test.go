@@ -16,34 +16,36 @@ import (
 )
 
 func TestCombine(t *testing.T) {
-	sla := func(o Outcome, s verdict.Severity) Verdict { return Verdict{Kind: KindSLA, Outcome: o, Severity: s} }
-	load := Verdict{Kind: KindLoad, Outcome: Pass}
+	sla := func(o verdict.Outcome, s verdict.Severity) verdict.Verdict {
+		return verdict.Verdict{Kind: verdict.KindSLA, Outcome: o, Severity: s}
+	}
+	load := verdict.Verdict{Kind: verdict.KindLoad, Outcome: verdict.Pass}
 	const err, warn = verdict.SeverityError, verdict.SeverityWarn
 	for _, c := range []struct {
 		name    string
-		list    []Verdict
+		list    []verdict.Verdict
 		on      plan.OnInconclusive
 		measure bool
-		want    Outcome
+		want    verdict.Outcome
 	}{
-		{"nothing", nil, plan.Stop, false, Error},
-		{"nothing, measure only", nil, plan.Stop, true, Error},
-		{"measured only", []Verdict{load}, plan.Stop, true, Pass},
-		{"measured, nothing judged", []Verdict{load}, plan.Stop, false, Error},
-		{"judged, nothing measured", []Verdict{sla(Pass, err)}, plan.Stop, false, Error},
-		{"pass", []Verdict{load, sla(Pass, err)}, plan.Stop, false, Pass},
-		{"inconclusive over pass", []Verdict{load, sla(Inconclusive, err), sla(Pass, err)}, plan.Stop, false, Inconclusive},
-		{"fail over inconclusive", []Verdict{load, sla(Fail, err), sla(Inconclusive, err)}, plan.Stop, false, Fail},
-		{"error over fail", []Verdict{load, sla(Fail, err), sla(Error, err)}, plan.Stop, false, Error},
-		{"pending is an error", []Verdict{load, sla(Pass, err), sla(Pending, err)}, plan.Stop, false, Error},
-		{"no such outcome", []Verdict{load, sla(Pass, err), sla(Outcome(9), err)}, plan.Stop, false, Outcome(9)},
-		{"skipped counts as nothing", []Verdict{load, sla(Skipped, err), sla(Pass, err)}, plan.Stop, false, Pass},
-		{"all skipped", []Verdict{load, sla(Skipped, err)}, plan.Stop, false, Error},
-		{"a warning does not fail", []Verdict{load, sla(Fail, warn), sla(Pass, err)}, plan.Stop, false, Pass},
-		{"inconclusive that warns", []Verdict{load, sla(Inconclusive, err)}, plan.Warn, false, Pass},
-		{"fail under warn", []Verdict{load, sla(Fail, err)}, plan.Warn, false, Fail},
-		{"extend is stop", []Verdict{load, sla(Inconclusive, err)}, plan.Extend, false, Inconclusive},
-		{"load fails", []Verdict{{Kind: KindLoad, Outcome: Error}, sla(Pass, err)}, plan.Stop, false, Error},
+		{"nothing", nil, plan.Stop, false, verdict.Error},
+		{"nothing, measure only", nil, plan.Stop, true, verdict.Error},
+		{"measured only", []verdict.Verdict{load}, plan.Stop, true, verdict.Pass},
+		{"measured, nothing judged", []verdict.Verdict{load}, plan.Stop, false, verdict.Error},
+		{"judged, nothing measured", []verdict.Verdict{sla(verdict.Pass, err)}, plan.Stop, false, verdict.Error},
+		{"pass", []verdict.Verdict{load, sla(verdict.Pass, err)}, plan.Stop, false, verdict.Pass},
+		{"inconclusive over pass", []verdict.Verdict{load, sla(verdict.Inconclusive, err), sla(verdict.Pass, err)}, plan.Stop, false, verdict.Inconclusive},
+		{"fail over inconclusive", []verdict.Verdict{load, sla(verdict.Fail, err), sla(verdict.Inconclusive, err)}, plan.Stop, false, verdict.Fail},
+		{"error over fail", []verdict.Verdict{load, sla(verdict.Fail, err), sla(verdict.Error, err)}, plan.Stop, false, verdict.Error},
+		{"pending is an error", []verdict.Verdict{load, sla(verdict.Pass, err), sla(verdict.Pending, err)}, plan.Stop, false, verdict.Error},
+		{"no such outcome", []verdict.Verdict{load, sla(verdict.Pass, err), sla(verdict.Outcome(9), err)}, plan.Stop, false, verdict.Outcome(9)},
+		{"skipped counts as nothing", []verdict.Verdict{load, sla(verdict.Skipped, err), sla(verdict.Pass, err)}, plan.Stop, false, verdict.Pass},
+		{"all skipped", []verdict.Verdict{load, sla(verdict.Skipped, err)}, plan.Stop, false, verdict.Error},
+		{"a warning does not fail", []verdict.Verdict{load, sla(verdict.Fail, warn), sla(verdict.Pass, err)}, plan.Stop, false, verdict.Pass},
+		{"inconclusive that warns", []verdict.Verdict{load, sla(verdict.Inconclusive, err)}, plan.Warn, false, verdict.Pass},
+		{"fail under warn", []verdict.Verdict{load, sla(verdict.Fail, err)}, plan.Warn, false, verdict.Fail},
+		{"extend is stop", []verdict.Verdict{load, sla(verdict.Inconclusive, err)}, plan.Extend, false, verdict.Inconclusive},
+		{"load fails", []verdict.Verdict{{Kind: verdict.KindLoad, Outcome: verdict.Error}, sla(verdict.Pass, err)}, plan.Stop, false, verdict.Error},
 	} {
 		j := judge{promised: &plan.Plan{}, run: &metric.Run{}}
 		for _, v := range c.list {
@@ -52,18 +54,18 @@ func TestCombine(t *testing.T) {
 		got, why := verdict.Combine(j.list, c.measure)
 		must.Hold(t, got == c.want, "%s: %v, want %v", c.name, got, c.want)
 		code := (Verdicts{Outcome: got}).ExitCode(false)
-		must.Hold(t, code != ExitPass || c.want == Pass, "%s: exit %d", c.name, code)
+		must.Hold(t, code != verdict.ExitPass || c.want == verdict.Pass, "%s: exit %d", c.name, code)
 		must.Hold(t, why != "" || len(c.list) != 0, "%s is not explained", c.name)
 	}
 }
 
 func TestExitCode(t *testing.T) {
-	for o, want := range map[Outcome]int{Pass: 0, Fail: 1, Inconclusive: 3, Error: 4, Pending: 4, Skipped: 4, Outcome(9): 4} {
+	for o, want := range map[verdict.Outcome]int{verdict.Pass: 0, verdict.Fail: 1, verdict.Inconclusive: 3, verdict.Error: 4, verdict.Pending: 4, verdict.Skipped: 4, verdict.Outcome(9): 4} {
 		must.Same(t, fmt.Sprintf("%v: exit", o), want, (Verdicts{Outcome: o}).ExitCode(false))
 		must.Same(t, fmt.Sprintf("%v, interrupted: exit", o), 130, (Verdicts{Outcome: o}).ExitCode(true))
 	}
 	got := (Verdicts{}).ExitCode(false)
-	must.Hold(t, got == ExitError, "the zero value exits %d", got)
+	must.Hold(t, got == verdict.ExitError, "the zero value exits %d", got)
 }
 
 func TestPolicies(t *testing.T) {
@@ -71,21 +73,21 @@ func TestPolicies(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		change func(*plan.Plan)
-		want   Outcome
+		want   verdict.Outcome
 	}{
-		{"stop", func(*plan.Plan) {}, Inconclusive},
-		{"warn", func(p *plan.Plan) { p.Workloads[0].Policy.OnInconclusive = plan.Warn }, Pass},
-		{"extend", func(p *plan.Plan) { p.Workloads[0].Policy.OnInconclusive = plan.Extend }, Inconclusive},
-		{"severity warn", func(p *plan.Plan) { p.Workloads[0].SLAs[0].Severity = plan.SeverityWarn }, Pass},
-		{"estimate", func(p *plan.Plan) { p.Workloads[0].Policy.Decide = plan.Estimate }, Pass},
+		{"stop", func(*plan.Plan) {}, verdict.Inconclusive},
+		{"warn", func(p *plan.Plan) { p.Workloads[0].Policy.OnInconclusive = plan.Warn }, verdict.Pass},
+		{"extend", func(p *plan.Plan) { p.Workloads[0].Policy.OnInconclusive = plan.Extend }, verdict.Inconclusive},
+		{"severity warn", func(p *plan.Plan) { p.Workloads[0].SLAs[0].Severity = plan.SeverityWarn }, verdict.Pass},
+		{"estimate", func(p *plan.Plan) { p.Workloads[0].Policy.Decide = plan.Estimate }, verdict.Pass},
 		// At 60% confidence, a p95 needs only 18 good requests, because 0.95¹⁸ < 0.4.
-		{"confidence 60%", func(p *plan.Plan) { p.Workloads[0].Policy.Confidence = 0.6 }, Pass},
-		{"no policy", func(p *plan.Plan) { p.Workloads[0].Policy = plan.Policy{} }, Inconclusive},
-		{"at no level", func(p *plan.Plan) { p.Workloads[0].SLAs[0].At = nil }, Error},
-		{"no sla", func(p *plan.Plan) { p.Workloads[0].SLAs = nil }, Error},
-		{"measure only", func(p *plan.Plan) { p.Workloads[0].SLAs, p.Gate.MeasureOnly = nil, true }, Pass},
-		{"no workload", func(p *plan.Plan) { p.Workloads = nil }, Error},
-		{"no server", func(p *plan.Plan) { p.Servers = nil }, Error},
+		{"confidence 60%", func(p *plan.Plan) { p.Workloads[0].Policy.Confidence = 0.6 }, verdict.Pass},
+		{"no policy", func(p *plan.Plan) { p.Workloads[0].Policy = plan.Policy{} }, verdict.Inconclusive},
+		{"at no level", func(p *plan.Plan) { p.Workloads[0].SLAs[0].At = nil }, verdict.Error},
+		{"no sla", func(p *plan.Plan) { p.Workloads[0].SLAs = nil }, verdict.Error},
+		{"measure only", func(p *plan.Plan) { p.Workloads[0].SLAs, p.Gate.MeasureOnly = nil, true }, verdict.Pass},
+		{"no workload", func(p *plan.Plan) { p.Workloads = nil }, verdict.Error},
+		{"no server", func(p *plan.Plan) { p.Servers = nil }, verdict.Error},
 	} {
 		p, run := gate(short(), threshold("ttft", "p95 < 2s"))
 		c.change(p)
@@ -99,7 +101,7 @@ func TestPolicies(t *testing.T) {
 	p.Workloads[0].SLAs[0].At = append(p.Workloads[0].SLAs[0].At, "9")
 	run.Levels = append(run.Levels, &metric.Level{Server: "sim", Workload: "chat", Name: "9", Skipped: metric.SkippedOnly})
 	v := Judge(p, run, Options{})
-	must.Hold(t, v.Outcome == Pass && v.Partial && verdictOf(t, v, "sla.ttft.p95 at 9").Outcome == Skipped, "partial: %v %v", v.Partial, names(v))
+	must.Hold(t, v.Outcome == verdict.Pass && v.Partial && verdictOf(t, v, "sla.ttft.p95 at 9").Outcome == verdict.Skipped, "partial: %v %v", v.Partial, names(v))
 }
 
 // allThresholds returns every possible threshold, so that the tests cover every rule.
@@ -125,7 +127,7 @@ func TestServerWithoutEnd(t *testing.T) {
 	p, run := gate(shape{rounds: 5, perRound: 60}.level(), threshold("ttft", "p95 < 2s"))
 	run.Servers[0].Unended = true
 	v := Judge(p, run, Options{})
-	if start := verdictOf(t, v, "start"); v.Outcome != Error || start.Outcome != Error || verdictOf(t, v, "sla.ttft.p95 at 4").Outcome != Pass {
+	if start := verdictOf(t, v, "start"); v.Outcome != verdict.Error || start.Outcome != verdict.Error || verdictOf(t, v, "sla.ttft.p95 at 4").Outcome != verdict.Pass {
 		t.Errorf("%v\n%s", v.Outcome, strings.Join(names(v), "\n"))
 	}
 }
@@ -161,13 +163,13 @@ func TestFailsClosed(t *testing.T) {
 		withGood(p)
 		change(run)
 		v := Judge(p, run, Options{})
-		must.Hold(t, v.Outcome == Error && v.ExitCode(false) == ExitError, "%s: the run is %v", name, v.Outcome)
+		must.Hold(t, v.Outcome == verdict.Error && v.ExitCode(false) == verdict.ExitError, "%s: the run is %v", name, v.Outcome)
 		for _, x := range v.List {
-			must.Hold(t, x.Kind != KindSLA || x.Outcome != Pass, "%s: %s passes: %s", name, x.Name, x.Message)
+			must.Hold(t, x.Kind != verdict.KindSLA || x.Outcome != verdict.Pass, "%s: %s passes: %s", name, x.Name, x.Message)
 		}
 	}
 	for name, v := range map[string]Verdicts{"no plan": Judge(nil, &metric.Run{}, Options{}), "no run": Judge(&plan.Plan{}, nil, Options{}), "empty": Judge(&plan.Plan{}, &metric.Run{}, Options{})} {
-		must.Hold(t, v.Outcome == Error && v.Why != "", "%s: %v, because %q", name, v.Outcome, v.Why)
+		must.Hold(t, v.Outcome == verdict.Error && v.Why != "", "%s: %v, because %q", name, v.Outcome, v.Why)
 	}
 	// These limits cannot come from a checked plan.
 	for _, limit := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
@@ -175,12 +177,12 @@ func TestFailsClosed(t *testing.T) {
 		th.Limit = limit
 		p, run := gate(shape{rounds: 5, perRound: 40}.level(), th)
 		v := Judge(p, run, Options{})
-		must.Hold(t, v.Outcome != Pass, "limit %v passes", limit)
+		must.Hold(t, v.Outcome != verdict.Pass, "limit %v passes", limit)
 	}
 	for _, th := range []*plan.Threshold{{Metric: metric.MustLookup("ttft")}, {Metric: metric.MustLookup("ttft"), Op: plan.Less, Limit: 2}, {Metric: metric.MustLookup("ttft"), Stat: metric.Stat{Kind: metric.Percentile, P: 95}, Op: "!", Limit: 2}, {Metric: metric.Def{Name: "x", Scope: metric.PerLevel}, Op: plan.Less, Limit: 2}} {
 		p, run := gate(shape{rounds: 5, perRound: 40}.level(), th)
 		v := Judge(p, run, Options{})
-		must.Hold(t, v.Outcome != Pass, "threshold %+v passes", th)
+		must.Hold(t, v.Outcome != verdict.Pass, "threshold %+v passes", th)
 	}
 }
 
@@ -215,7 +217,7 @@ func TestAllPass(t *testing.T) {
 	run.Levels[0].Name, p.Workloads[0].Loads[0].Levels[0].Name, p.Workloads[0].SLAs[0].At = "1", "1", []string{"1"}
 	v := Judge(p, run, Options{})
 	for _, x := range v.List {
-		must.Hold(t, x.Outcome == Pass || x.Name == "sla.synchrony at 1", "%s: %v: %s %s", x.Name, x.Outcome, x.Message, x.Needs)
+		must.Hold(t, x.Outcome == verdict.Pass || x.Name == "sla.synchrony at 1", "%s: %v: %s %s", x.Name, x.Outcome, x.Message, x.Needs)
 	}
 }
 
@@ -267,7 +269,7 @@ func FuzzJudge(f *testing.F) {
 			p.Workloads[0].Policy.Decide = plan.Estimate
 		}
 		v := Judge(p, run, Options{})
-		must.Need(t, v.Outcome >= Pass && v.Outcome <= Error, "the run is %v", v.Outcome)
+		must.Need(t, v.Outcome >= verdict.Pass && v.Outcome <= verdict.Error, "the run is %v", v.Outcome)
 		completed := 0
 		for _, x := range l.MeasuredSamples() {
 			if x.Completed() {
@@ -275,9 +277,9 @@ func FuzzJudge(f *testing.F) {
 			}
 		}
 		for _, x := range v.List {
-			must.Need(t, x.Outcome != Pass || x.Kind == KindServer || completed != 0, "%s passes though nothing completed: %s", x.Name, x.Message)
-			must.Need(t, x.Outcome != Pending && x.Message != "" && !strings.ContainsAny(x.Message, "\n\r"), "%s: %v %q", x.Name, x.Outcome, x.Message)
-			must.Need(t, x.Kind != KindSLA || !x.Low.OK || x.Low.V <= x.High.V, "%s: bounds [%v, %v]", x.Name, x.Low.V, x.High.V)
+			must.Need(t, x.Outcome != verdict.Pass || x.Kind == verdict.KindServer || completed != 0, "%s passes though nothing completed: %s", x.Name, x.Message)
+			must.Need(t, x.Outcome != verdict.Pending && x.Message != "" && !strings.ContainsAny(x.Message, "\n\r"), "%s: %v %q", x.Name, x.Outcome, x.Message)
+			must.Need(t, x.Kind != verdict.KindSLA || !x.Low.OK || x.Low.V <= x.High.V, "%s: bounds [%v, %v]", x.Name, x.Low.V, x.High.V)
 		}
 		_, err := json.Marshal(run)
 		must.Need(t, err == nil || strings.Contains(err.Error(), "unsupported value"), "%v", err)
@@ -297,12 +299,12 @@ func TestLongFailuresNeverHelp(t *testing.T) {
 		samples := l.MeasuredSamples()
 		fail(samples[r.IntN(len(samples))])
 		after := Judge(p, run, Options{})
-		if after.Outcome < before.Outcome && !(before.Outcome == Error) || after.Outcome == Pass {
+		if after.Outcome < before.Outcome && !(before.Outcome == verdict.Error) || after.Outcome == verdict.Pass {
 			t.Fatalf("a failure turns\n%v into\n%v", names(before), names(after))
 		}
 		for i, a := range before.List {
 			b := after.List[i]
-			must.Need(t, a.Outcome != Fail || b.Outcome != Pass, "a failure turns %s from %q into %q", a.Name, a.Message, b.Message)
+			must.Need(t, a.Outcome != verdict.Fail || b.Outcome != verdict.Pass, "a failure turns %s from %q into %q", a.Name, a.Message, b.Message)
 		}
 	}
 }

@@ -19,7 +19,7 @@ type judge struct {
 	recorded map[levelKey]*metric.Level
 	valid    map[levelKey]bool // whether the measurement of a level is valid
 	partial  bool
-	list     []Verdict
+	list     []verdict.Verdict
 	// baselines maps the name of a comparison to the recorded run of its control.
 	baselines   map[string]*metric.Run
 	ramblings   []metric.Figure // see Options
@@ -49,14 +49,14 @@ func (j *judge) take(l *metric.Level) {
 
 type levelKey struct{ server, workload, level string }
 
-func (j *judge) add(v Verdict, on plan.OnInconclusive) {
+func (j *judge) add(v verdict.Verdict, on plan.OnInconclusive) {
 	v.Warn = on == plan.Warn
 	j.keep(v)
 }
 
-func (j *judge) keep(v Verdict) {
+func (j *judge) keep(v verdict.Verdict) {
 	v.Severity = cmp.Or(v.Severity, verdict.SeverityError)
-	if v.Outcome == Error {
+	if v.Outcome == verdict.Error {
 		v.Cause = cmp.Or(j.cause(&v), v.Cause, verdict.CauseInvalid)
 	} else {
 		soften(j.promised, &v)
@@ -66,7 +66,7 @@ func (j *judge) keep(v Verdict) {
 
 // soften makes the verdict on a requirement a warning if the plan says measure_only: such a plan
 // never fails because of what it measured, only because it could not measure.
-func soften(p *plan.Plan, v *Verdict) {
+func soften(p *plan.Plan, v *verdict.Verdict) {
 	if p.Gate.MeasureOnly && v.Required() {
 		v.Severity = verdict.SeverityWarn
 	}
@@ -74,8 +74,8 @@ func soften(p *plan.Plan, v *Verdict) {
 
 // cause returns CauseServer if the server had an error, or completed no request of a level.
 // Otherwise it returns "".
-func (j *judge) cause(v *Verdict) verdict.Cause {
-	if s := j.run.Server(v.Server); v.Kind == KindServer || s != nil && s.Error != "" ||
+func (j *judge) cause(v *verdict.Verdict) verdict.Cause {
+	if s := j.run.Server(v.Server); v.Kind == verdict.KindServer || s != nil && s.Error != "" ||
 		sample.Silent(j.recorded[levelKey{v.Server, v.Workload, v.Level}]) {
 		return verdict.CauseServer
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/assert/stat"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -93,7 +94,7 @@ func TestLongMovingTogether(t *testing.T) {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%d windows a row, passed / failed\n\n| noise | lifetimes | p95 | p50 | mean | share |\n|---:|---:|---:|---:|---:|---:|\n", *crowds)
 	share := threshold("goodput", "share >= 95%")
-	columns, row := make([][Error + 1]int, len(names)), uint64(1)
+	columns, row := make([][verdict.Error + 1]int, len(names)), uint64(1)
 	for _, noise := range []float64{0.01, 1, 4} {
 		d := metric.Of(metric.MustLookup("ttft"), crowd(rand.New(rand.NewPCG(1, 1)), 300, 200, noise).MeasuredSamples())
 		p95, p50 := *threshold("ttft", "p95 < 2s"), *threshold("ttft", "p50 < 2s")
@@ -103,7 +104,7 @@ func TestLongMovingTogether(t *testing.T) {
 		mean.Limit = 10
 		for _, lifetimes := range []float64{0.3, 1, 2, 4, 10, 16} {
 			fmt.Fprintf(&out, "| %v | %v |", noise, lifetimes)
-			counts := make([][Error + 1]int, len(names))
+			counts := make([][verdict.Error + 1]int, len(names))
 			for i := range *crowds {
 				// Use at least 300 requests, so that a lack of requests never explains an undecided
 				// verdict.
@@ -117,15 +118,15 @@ func TestLongMovingTogether(t *testing.T) {
 				}
 			}
 			for _, count := range counts {
-				percent := func(o Outcome) float64 { return 100 * float64(count[o]) / float64(*crowds) }
-				fmt.Fprintf(&out, " %.0f%% / %.0f%% |", percent(Pass), percent(Fail))
+				percent := func(o verdict.Outcome) float64 { return 100 * float64(count[o]) / float64(*crowds) }
+				fmt.Fprintf(&out, " %.0f%% / %.0f%% |", percent(verdict.Pass), percent(verdict.Fail))
 			}
 			out.WriteString("\n")
 			row++
 		}
 	}
 	for k, count := range columns {
-		c := characteristic{n: int(row-1) * *crowds, pass: count[Pass], fail: count[Fail]}
+		c := characteristic{n: int(row-1) * *crowds, pass: count[verdict.Pass], fail: count[verdict.Fail]}
 		if most := c.ceiling(0.05); c.share(c.pass) > most || c.share(c.fail) > most {
 			t.Errorf("%s at its limit: of %d windows %d pass and %d fail", names[k], c.n, c.pass, c.fail)
 		}
@@ -150,7 +151,7 @@ func TestTooShort(t *testing.T) {
 	v := s.judge(threshold("ttft", "p95 < 2s"))
 	// The window of 100 s has 1,000 requests, each 4 s long: 25 request lifetimes. It needs 31.54
 	// lifetimes, which are 26 s and 262 requests more.
-	if note := strings.Join(v.NotesOf(), "; "); v.Outcome != Inconclusive || !strings.Contains(note, "only 25 request lifetimes") || !strings.Contains(note, "needs a window of at least 2m10s") || v.More < 262 || v.More > 270 {
+	if note := strings.Join(v.NotesOf(), "; "); v.Outcome != verdict.Inconclusive || !strings.Contains(note, "only 25 request lifetimes") || !strings.Contains(note, "needs a window of at least 2m10s") || v.More < 262 || v.More > 270 {
 		t.Errorf("%v, %q, %q, %d", v.Outcome, v.Notes, v.Needs, v.More)
 	}
 }
@@ -175,14 +176,14 @@ func TestCountedAtARate(t *testing.T) {
 		takes      time.Duration
 		saturation []float64
 		value      float64 // of every request
-		want       Outcome
+		want       verdict.Outcome
 		effective  float64
 		notes      string
 	}{
-		{time.Second, nil, 0.2, Pass, 1000, ""},
-		{time.Second, []float64{12.5, 12.5, 12.5, 12.5}, 0.2, Inconclusive, 1000 * 0.04 / 1.5, ""},
-		{40 * time.Second, nil, 0.2, Inconclusive, 2.5 * 1.870, "needs a window of at least 22m"},
-		{40 * time.Second, nil, 1.8, Fail, 2.5 * 1.870, ""},
+		{time.Second, nil, 0.2, verdict.Pass, 1000, ""},
+		{time.Second, []float64{12.5, 12.5, 12.5, 12.5}, 0.2, verdict.Inconclusive, 1000 * 0.04 / 1.5, ""},
+		{40 * time.Second, nil, 0.2, verdict.Inconclusive, 2.5 * 1.870, "needs a window of at least 22m"},
+		{40 * time.Second, nil, 1.8, verdict.Fail, 2.5 * 1.870, ""},
 	} {
 		l := slowRate(tt.takes, tt.saturation...)
 		for _, r := range l.Rounds {
@@ -262,7 +263,7 @@ func TestShareNeedsLifetimes(t *testing.T) {
 		share := *threshold("goodput", "share >= 95%")
 		share.Limit = tt.limit
 		v := s.judge(&share)
-		must.Hold(t, v.Outcome == Inconclusive && v.Needs == tt.words && v.More == tt.more, "%s, %v: %v, %q, %d", tt.clusters, tt.limit, v.Outcome, v.Needs, v.More)
+		must.Hold(t, v.Outcome == verdict.Inconclusive && v.Needs == tt.words && v.More == tt.more, "%s, %v: %v, %q, %d", tt.clusters, tt.limit, v.Outcome, v.Needs, v.More)
 	}
 }
 
@@ -273,14 +274,14 @@ func TestAboveTheLargestRate(t *testing.T) {
 	const above = "needs a rate below 9 req/s, the largest rate that the server is certified to sustain; at a higher rate no number of requests decides the verdict"
 	for _, th := range []*plan.Threshold{threshold("success", "rate >= 95%"), threshold("goodput", "share >= 95%"), threshold("ttft", "p95 < 2s")} {
 		for _, clusters := range []plan.Clusters{plan.ClustersWave, plan.ClustersNone, plan.ClustersRound} {
-			judged := func(largest float64) Verdict {
+			judged := func(largest float64) verdict.Verdict {
 				s, _ := judgedRate(slowRate(time.Second, largest, largest, largest, largest), plan.Open{Arrivals: plan.Poisson})
 				s.workload.Good, s.policy.Clusters = []*plan.Threshold{threshold("ttft", "p95 < 2s")}, clusters
 				return s.judge(th)
 			}
 			v := judged(9)
-			must.Hold(t, v.Outcome == Inconclusive && v.Needs == above && v.More == -1, "%s: %v, %q, %d, %q", label(th), v.Outcome, v.Needs, v.More, v.Notes)
-			if v := judged(10 / 0.96); v.Outcome != Inconclusive || v.More <= 0 || !strings.Contains(strings.Join(v.NotesOf(), "; "), "at 96% of the largest rate that the server can sustain, 1000 requests count as at most 1 independent requests") {
+			must.Hold(t, v.Outcome == verdict.Inconclusive && v.Needs == above && v.More == -1, "%s: %v, %q, %d, %q", label(th), v.Outcome, v.Needs, v.More, v.Notes)
+			if v := judged(10 / 0.96); v.Outcome != verdict.Inconclusive || v.More <= 0 || !strings.Contains(strings.Join(v.NotesOf(), "; "), "at 96% of the largest rate that the server can sustain, 1000 requests count as at most 1 independent requests") {
 				t.Errorf("%s: %v, %q, %d, %q", label(th), v.Outcome, v.Needs, v.More, v.Notes)
 			}
 		}
@@ -291,14 +292,14 @@ func TestAboveTheLargestRate(t *testing.T) {
 // 3.8 durations has 5.2 moments, but is too short to pass. The window is 100 s, so requests take
 // 26.3 s or 9.9 s.
 func TestGoodputOfAShortWindow(t *testing.T) {
-	for takes, want := range map[time.Duration]Outcome{26300 * time.Millisecond: Inconclusive, 9900 * time.Millisecond: Pass} {
+	for takes, want := range map[time.Duration]verdict.Outcome{26300 * time.Millisecond: verdict.Inconclusive, 9900 * time.Millisecond: verdict.Pass} {
 		s, _ := judgedRate(slowRate(takes), plan.Open{Arrivals: plan.Poisson})
 		s.workload.Good = []*plan.Threshold{threshold("ttft", "p95 < 2s")}
 		s.policy.Clusters = plan.ClustersNone
 		half := *threshold("goodput", "share >= 95%")
 		half.Limit = 0.5
 		v := s.judge(&half)
-		if v.Outcome != want || (want == Inconclusive) != strings.Contains(strings.Join(v.NotesOf(), "; "), "needs a window of at least") {
+		if v.Outcome != want || (want == verdict.Inconclusive) != strings.Contains(strings.Join(v.NotesOf(), "; "), "needs a window of at least") {
 			t.Errorf("%v each: %v, %q, %q", takes, v.Outcome, v.Needs, v.Notes)
 		}
 	}
@@ -310,10 +311,10 @@ func TestFailInAShortWindow(t *testing.T) {
 	for _, tt := range []struct {
 		text  string
 		takes time.Duration
-		want  Outcome
+		want  verdict.Outcome
 	}{
-		{"p95 < 1us", 300 * time.Second, Fail}, {"p95 < 1us", 30 * time.Second, Fail},
-		{"p50 < 1us", 300 * time.Second, Inconclusive}, {"p50 < 1us", 33 * time.Second, Inconclusive}, {"p50 < 1us", 31 * time.Second, Fail},
+		{"p95 < 1us", 300 * time.Second, verdict.Fail}, {"p95 < 1us", 30 * time.Second, verdict.Fail},
+		{"p50 < 1us", 300 * time.Second, verdict.Inconclusive}, {"p50 < 1us", 33 * time.Second, verdict.Inconclusive}, {"p50 < 1us", 31 * time.Second, verdict.Fail},
 	} {
 		th := *threshold("ttft", tt.text[:4]+"< 2s")
 		th.Limit = 1e-6
@@ -348,13 +349,13 @@ func TestPartBesideLongRequests(t *testing.T) {
 	mix.Loads = []*plan.Load{{Kind: metric.OpenLoop, Open: &plan.Open{Arrivals: plan.Poisson}, Levels: []plan.Level{{Name: l.Name, Rate: l.Rate, Requests: 1000, Rounds: 10}}}}
 	got := lookAt(mix, l, metric.Price{}, boundAt(l.Name), plan.Policy.Alpha, func(*plan.Workload, *metric.Level) int { return 0 })
 	for _, v := range got.verdicts[mix.Mix[0]] {
-		if label := v.Threshold.Metric.Name; label == "ttft" && (v.Outcome != Inconclusive || !strings.Contains(strings.Join(v.NotesOf(), "; "), "only 0.9 request lifetimes")) {
+		if label := v.Threshold.Metric.Name; label == "ttft" && (v.Outcome != verdict.Inconclusive || !strings.Contains(strings.Join(v.NotesOf(), "; "), "only 0.9 request lifetimes")) {
 			t.Errorf("%v, %q", v.Outcome, v.Notes)
 		}
 	}
 	alone, _ := judgedRate(l.Parts[0], plan.Open{Arrivals: plan.Poisson})
 	v := alone.judge(threshold("ttft", "p95 < 2s"))
-	must.Hold(t, v.Outcome == Pass, "alone: %v, %q", v.Outcome, v.Notes)
+	must.Hold(t, v.Outcome == verdict.Pass, "alone: %v, %q", v.Outcome, v.Notes)
 	must.Hold(t, len(got.verdicts[mix.Mix[0]]) != 0, "the part was not judged")
 }
 

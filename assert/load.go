@@ -30,7 +30,7 @@ const (
 
 // load judges from recorded facts whether the load of a level was as planned. Failed requests do
 // not make a measurement invalid, because thresholds count them.
-func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thresholds []judgedThreshold) {
+func (s *subject) load(v *verdict.Verdict, kind metric.LoadKind, level plan.Level, thresholds []judgedThreshold) {
 	l := s.level
 	samples := l.MeasuredSamples()
 	completed, failed, failures := 0, 0, map[string]int{}
@@ -83,9 +83,9 @@ func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thres
 	v.Note(witnessed(s.level)...)
 	v.Note(oddities(l, samples)...)
 	v.Note(keptBack(samples)...)
-	v.Outcome = Pass
+	v.Outcome = verdict.Pass
 	if len(problems) > 0 {
-		v.Outcome, v.Cause, v.Message = Error, cause, problems[0]
+		v.Outcome, v.Cause, v.Message = verdict.Error, cause, problems[0]
 		v.Notes = append(verdict.Remarks(problems[1:]...), v.Notes...)
 	}
 }
@@ -130,7 +130,7 @@ func oddities(l *metric.Level, samples []*metric.Sample) []string {
 
 // lockStep adds a note if the slots of a closed loop send at the same times. It adds the note to
 // the verdict on the load, and to thresholds on TTFT and TTFA.
-func (s *subject) lockStep(v *Verdict, thresholds []judgedThreshold) {
+func (s *subject) lockStep(v *verdict.Verdict, thresholds []judgedThreshold) {
 	l := s.level
 	if sync := l.Synchrony(); l.Kind == metric.ClosedLoop && sync.OK && sync.V >= sample.LockStep {
 		note := fmt.Sprintf("lock-step: the slots send at the same times (synchrony %.2f), so their prompts are processed together, and TTFT is longer than for requests that are spread over time", sync.V)
@@ -224,7 +224,7 @@ func (s *subject) shed(level plan.Level) bool {
 
 // lengths checks that prompts and answers had the requested lengths, as counted by the server. It
 // also checks that they did not come from a cache.
-func (s *subject) lengths(v *Verdict, samples []*metric.Sample, invalid objection) {
+func (s *subject) lengths(v *verdict.Verdict, samples []*metric.Sample, invalid objection) {
 	var noUsage, input, output, cached, silent, completed int
 	var anInput, anOutput, aCached *metric.Sample
 	for _, x := range samples {
@@ -365,7 +365,7 @@ func (s *subject) countedHits(samples []*metric.Sample, invalid objection) strin
 // loaded checks that the load was as declared: all slots were busy, or all requests of a burst were
 // sent at the same time. If only some rounds had less load, the function generator checks whether
 // these rounds could have decided a threshold.
-func (s *subject) loaded(v *Verdict, invalid objection) {
+func (s *subject) loaded(v *verdict.Verdict, invalid objection) {
 	if s.batched() {
 		switch idle, byServer := s.level.Idle(s.level.Window()); {
 		case idle != "" && byServer:
@@ -393,7 +393,7 @@ func (s *subject) loaded(v *Verdict, invalid objection) {
 
 // voided adds a note on every round that was measured again. The measurement is invalid if there
 // are too many such rounds, or if one of them was not disturbed on any server.
-func (s *subject) voided(v *Verdict, invalid objection) {
+func (s *subject) voided(v *verdict.Verdict, invalid objection) {
 	l := s.level
 	round, rounds := l.RoundNames()
 	for _, r := range l.Voided {

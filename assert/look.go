@@ -63,7 +63,7 @@ func dueAtProbe(w, x *plan.Workload, l *metric.Level) int {
 // The parameter due is the planned total number of requests, including those that were not sent
 // yet. If l belongs to a mix of workloads, mixed is the lifetime of a request of the whole mix.
 func look(w *plan.Workload, l *metric.Level, mixed float64, price metric.Price, binds func(*plan.SLA) bool, alpha float64,
-	due int) (search.Judgement, []Verdict) {
+	due int) (search.Judgement, []verdict.Verdict) {
 	s := subject{evidence: gather(l.InMemory()), workload: w, mixed: mixed, price: price, policy: w.Policy, alpha: alpha, due: due}
 	// Also judge thresholds that only warn. One of them may be success, and a mean passes only if
 	// success passes.
@@ -75,20 +75,20 @@ func look(w *plan.Workload, l *metric.Level, mixed float64, price metric.Price, 
 			list, verdicts = slices.Delete(list, i, i+1), slices.Delete(verdicts, i, i+1)
 		}
 	}
-	load := Verdict{Kind: KindLoad}
+	load := verdict.Verdict{Kind: verdict.KindLoad}
 	s.load(&load, l.Kind, plan.Level{Name: l.Name, N: l.N, Rate: l.Rate, Requests: s.n}, pairs(list, verdicts))
-	if load.Outcome != Pass {
+	if load.Outcome != verdict.Pass {
 		return search.Invalid(load.Message, load.Cause == verdict.CauseGenerator), verdicts
 	}
-	out := search.Judgement{Outcome: Pass}
+	out := search.Judgement{Outcome: verdict.Pass}
 	if len(verdicts) == 0 {
-		out.Outcome, out.Needs = Inconclusive, -1
+		out.Outcome, out.Needs = verdict.Inconclusive, -1
 	}
 	for i := range verdicts {
 		v := &verdicts[i]
-		if v.Outcome == Error {
-			if failed := slices.IndexFunc(verdicts, func(v Verdict) bool { return v.Outcome == Fail }); v.Cause == verdict.CauseGenerator &&
-				failed >= 0 {
+		if v.Outcome == verdict.Error {
+			failed := slices.IndexFunc(verdicts, func(v verdict.Verdict) bool { return v.Outcome == verdict.Fail })
+			if v.Cause == verdict.CauseGenerator && failed >= 0 {
 				continue // another threshold fails, and the generator is not the reason
 			}
 			return search.Invalid(v.Message, v.Cause == verdict.CauseGenerator), verdicts
@@ -97,23 +97,23 @@ func look(w *plan.Workload, l *metric.Level, mixed float64, price metric.Price, 
 		out.Outcome = max(out.Outcome, v.Outcome)
 		out.Follows = out.Follows || s.awaits(list[i].Threshold)
 		out.ForGood = out.ForGood || s.forGood(v, list[i].Threshold)
-		if v.Outcome == Inconclusive && out.Needs >= 0 {
+		if v.Outcome == verdict.Inconclusive && out.Needs >= 0 {
 			out.Needs = max(out.Needs, v.More)
 			if v.More < 0 {
 				out.Needs = v.More
 			}
 		}
 	}
-	out.Follows = out.Follows && out.Outcome != Fail
+	out.Follows = out.Follows && out.Outcome != verdict.Fail
 	bind(&out)
 	return out, verdicts
 }
 
 // distance says how far the value of a threshold is from its limit at a look. The bounds have the
 // confidence of the look; one that is missing is as far from the limit as can be.
-func distance(t *plan.Threshold, v *Verdict) search.Margin {
+func distance(t *plan.Threshold, v *verdict.Verdict) search.Margin {
 	out := search.Margin{Threshold: label(t), Shown: metric.Format(t.Metric.UnitOf(t.Stat), v.Value.V), Outcome: v.Outcome}
-	if v.Outcome == Inconclusive {
+	if v.Outcome == verdict.Inconclusive {
 		out.Why = strings.Join(append([]string{v.Needs}, v.NotesOf()...), "; ")
 	}
 	limit, share := t.Limit, t.Metric.Name == "success" || t.Stat.IsShare()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tokgate/tokgate/assert/sample"
 	"github.com/tokgate/tokgate/assert/stat"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -39,45 +40,45 @@ func TestMargin(t *testing.T) {
 	for _, c := range []struct {
 		name, metric, text string
 		shape              shape
-		want               Outcome
+		want               verdict.Outcome
 		margin             bool
 		bound              float64
 	}{
-		{"far below", "ttft", "p95 < 2s", shape{rounds: 10, perRound: 20, ttft: ten}, Pass, true, bound10},
-		{"five rounds", "ttft", "p95 < 2s", shape{rounds: 5, perRound: 20, ttft: ten}, Pass, true, bound5},
-		{"too near for its spread", "ttft", "p95 < 2s", shape{rounds: 10, perRound: 20, ttft: wide}, Inconclusive, false, 0},
-		{"four rounds", "ttft", "p95 < 2s", shape{rounds: 4, perRound: 50, ttft: ten}, Inconclusive, false, 0},
+		{"far below", "ttft", "p95 < 2s", shape{rounds: 10, perRound: 20, ttft: ten}, verdict.Pass, true, bound10},
+		{"five rounds", "ttft", "p95 < 2s", shape{rounds: 5, perRound: 20, ttft: ten}, verdict.Pass, true, bound5},
+		{"too near for its spread", "ttft", "p95 < 2s", shape{rounds: 10, perRound: 20, ttft: wide}, verdict.Inconclusive, false, 0},
+		{"four rounds", "ttft", "p95 < 2s", shape{rounds: 4, perRound: 50, ttft: ten}, verdict.Inconclusive, false, 0},
 		// A p95 that passes by its margin still needs 59 requests. By chance 58 requests meet it
 		// with probability 0.95^58 = 0.0510, which is above 5%.
-		{"58 requests", "ttft", "p95 < 2s", shape{rounds: 2, perRound: 29, ttft: ten}, Inconclusive, false, 0},
-		{"50 requests in ten rounds", "ttft", "p95 < 2s", shape{rounds: 10, perRound: 5, ttft: ten}, Inconclusive, false, 0},
-		{"60 requests in ten rounds", "ttft", "p95 < 2s", shape{rounds: 10, perRound: 6, ttft: ten}, Pass, true, bound10},
+		{"58 requests", "ttft", "p95 < 2s", shape{rounds: 2, perRound: 29, ttft: ten}, verdict.Inconclusive, false, 0},
+		{"50 requests in ten rounds", "ttft", "p95 < 2s", shape{rounds: 10, perRound: 5, ttft: ten}, verdict.Inconclusive, false, 0},
+		{"60 requests in ten rounds", "ttft", "p95 < 2s", shape{rounds: 10, perRound: 6, ttft: ten}, verdict.Pass, true, bound10},
 		// A p99 that passes by its margin still needs 299 requests. Its tolerance bound must hold
 		// for 99.5% of them.
-		{"p99, 290 requests", "ttft", "p99 < 2s", shape{rounds: 10, perRound: 29, ttft: ten}, Inconclusive, false, 0},
-		{"p99, 300 requests", "ttft", "p99 < 2s", shape{rounds: 10, perRound: 30, ttft: ten}, Pass, true, math.Exp(0.04766 + factor(10, 0.995)*0.05024)},
+		{"p99, 290 requests", "ttft", "p99 < 2s", shape{rounds: 10, perRound: 29, ttft: ten}, verdict.Inconclusive, false, 0},
+		{"p99, 300 requests", "ttft", "p99 < 2s", shape{rounds: 10, perRound: 30, ttft: ten}, verdict.Pass, true, math.Exp(0.04766 + factor(10, 0.995)*0.05024)},
 		// A failed request has no TTFT, so its round has no worst TTFT.
-		{"one failed", "ttft", "p95 < 2s", shape{rounds: 10, perRound: 20, ttft: ten, failed: func(r, i int) bool { return r == 3 && i == 7 }}, Inconclusive, false, 0},
+		{"one failed", "ttft", "p95 < 2s", shape{rounds: 10, perRound: 20, ttft: ten, failed: func(r, i int) bool { return r == 3 && i == 7 }}, verdict.Inconclusive, false, 0},
 		{"one without an answer", "ttfa", "p95 < 2s", shape{rounds: 10, perRound: 20, ttft: ten,
 			change: func(x *metric.Sample) {
 				if x.Round == 3 && x.Order == 7 {
 					x.FirstAnswer = 0
 				}
-			}}, Inconclusive, false, 0},
+			}}, verdict.Inconclusive, false, 0},
 		// All requests of one round are over the limit.
-		{"one round over", "ttft", "p95 < 2s", shape{rounds: 10, perRound: 20, ttft: byRound(1, 1, 1, 1, 2.5, 1, 1, 1, 1, 1)}, Inconclusive, false, 0},
+		{"one round over", "ttft", "p95 < 2s", shape{rounds: 10, perRound: 20, ttft: byRound(1, 1, 1, 1, 2.5, 1, 1, 1, 1, 1)}, verdict.Inconclusive, false, 0},
 		// Answers of 10 tokens in 0.5 or 0.55 s have speeds of 20 and 18.2 tok/s. The lower bound
 		// is 20 / bound10 = 15.3 tok/s.
-		{"upward", "speed", "p5 > 10 tok/s", shape{rounds: 10, perRound: 20, change: pace(0.5, 1.1)}, Pass, true, 20 / bound10},
-		{"upward, too near", "speed", "p5 > 10 tok/s", shape{rounds: 10, perRound: 20, change: pace(0.5, 1.8)}, Inconclusive, false, 0},
+		{"upward", "speed", "p5 > 10 tok/s", shape{rounds: 10, perRound: 20, change: pace(0.5, 1.1)}, verdict.Pass, true, 20 / bound10},
+		{"upward, too near", "speed", "p5 > 10 tok/s", shape{rounds: 10, perRound: 20, change: pace(0.5, 1.8)}, verdict.Inconclusive, false, 0},
 		// For a metric of gaps (itl), the worst value of a round is its longest gap.
-		{"gaps", "itl", "p95 < 30ms", shape{rounds: 10, perRound: 20, change: gaps(20_000, 22_000)}, Pass, true, 0.02 * bound10},
-		{"gaps, too near", "itl", "p95 < 30ms", shape{rounds: 10, perRound: 20, change: gaps(20_000, 29_000)}, Inconclusive, false, 0},
+		{"gaps", "itl", "p95 < 30ms", shape{rounds: 10, perRound: 20, change: gaps(20_000, 22_000)}, verdict.Pass, true, 0.02 * bound10},
+		{"gaps, too near", "itl", "p95 < 30ms", shape{rounds: 10, perRound: 20, change: gaps(20_000, 29_000)}, verdict.Inconclusive, false, 0},
 		{"gaps, a request without one", "itl", "p95 < 30ms", shape{rounds: 10, perRound: 20, change: func(x *metric.Sample) {
 			if gaps(20_000, 22_000)(x); x.Round == 2 && x.Order == 1 {
 				x.Gaps = nil
 			}
-		}}, Inconclusive, false, 0},
+		}}, verdict.Inconclusive, false, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			v := one(t, c.shape.level(), c.metric, c.text, nil)
@@ -93,15 +94,15 @@ func TestMargin(t *testing.T) {
 				bound = v.Low.V
 			}
 			must.Hold(t, math.Abs(bound/c.bound-1) <= 0.002, "the bound is %v, want %v", bound, c.bound)
-			must.Hold(t, v.High.V >= v.Value.V && v.Low.V <= v.Value.V || v.Outcome != Pass, "%v is outside [%v, %v]", v.Value.V, v.Low.V, v.High.V)
+			must.Hold(t, v.High.V >= v.Value.V && v.Low.V <= v.Value.V || v.Outcome != verdict.Pass, "%v is outside [%v, %v]", v.Value.V, v.Low.V, v.High.V)
 		})
 	}
 	// If the plan decides by estimates, a pass needs no margin.
 	v := one(t, shape{rounds: 10, perRound: 20, ttft: ten}.level(), "ttft", "p95 < 2s", func(w *plan.Workload) { w.Policy.Decide = plan.Estimate })
-	must.Hold(t, v.Outcome == Pass && !strings.Contains(strings.Join(v.NotesOf(), "\n"), certifiedByMargin), "by point estimate: %v %v", v.Outcome, v.Notes)
+	must.Hold(t, v.Outcome == verdict.Pass && !strings.Contains(strings.Join(v.NotesOf(), "\n"), certifiedByMargin), "by point estimate: %v %v", v.Outcome, v.Notes)
 	// If the number of requests is enough for a pass, no note mentions the margin.
 	v = one(t, shape{rounds: 10, perRound: 20, ttft: slow(0)}.level(), "ttft", "p95 < 2s", nil)
-	must.Hold(t, v.Outcome == Pass && !strings.Contains(strings.Join(v.NotesOf(), "\n"), certifiedByMargin), "by its count: %v %v", v.Outcome, v.Notes)
+	must.Hold(t, v.Outcome == verdict.Pass && !strings.Contains(strings.Join(v.NotesOf(), "\n"), certifiedByMargin), "by its count: %v %v", v.Outcome, v.Notes)
 }
 
 // pace returns a function that sets the duration of an answer, in seconds. The duration is the

@@ -14,18 +14,18 @@ import (
 func TestMeasureOnly(t *testing.T) {
 	for _, row := range []struct {
 		kind     verdict.Kind
-		outcome  Outcome
-		measures Outcome // of the run under measure_only
+		outcome  verdict.Outcome
+		measures verdict.Outcome // of the run under measure_only
 	}{
-		{KindSLA, Pass, Pass}, {KindSLA, Fail, Pass}, {KindSLA, Inconclusive, Pass}, {KindSLA, Error, Error},
-		{KindCapacity, Fail, Pass}, {KindCapacity, Inconclusive, Pass}, {KindCapacity, Error, Error},
-		{KindLoad, Error, Error}, {KindLoad, Fail, Fail}, {KindServer, Error, Error},
+		{verdict.KindSLA, verdict.Pass, verdict.Pass}, {verdict.KindSLA, verdict.Fail, verdict.Pass}, {verdict.KindSLA, verdict.Inconclusive, verdict.Pass}, {verdict.KindSLA, verdict.Error, verdict.Error},
+		{verdict.KindCapacity, verdict.Fail, verdict.Pass}, {verdict.KindCapacity, verdict.Inconclusive, verdict.Pass}, {verdict.KindCapacity, verdict.Error, verdict.Error},
+		{verdict.KindLoad, verdict.Error, verdict.Error}, {verdict.KindLoad, verdict.Fail, verdict.Fail}, {verdict.KindServer, verdict.Error, verdict.Error},
 	} {
 		for _, only := range []bool{false, true} {
 			j := judge{promised: &plan.Plan{Gate: plan.Gate{MeasureOnly: only}}, run: &metric.Run{}}
-			j.add(Verdict{Kind: KindLoad, Outcome: Pass}, plan.Stop)
-			j.add(Verdict{Kind: KindSLA, Outcome: Pass}, plan.Stop)
-			j.add(Verdict{Kind: row.kind, Outcome: row.outcome}, plan.Stop)
+			j.add(verdict.Verdict{Kind: verdict.KindLoad, Outcome: verdict.Pass}, plan.Stop)
+			j.add(verdict.Verdict{Kind: verdict.KindSLA, Outcome: verdict.Pass}, plan.Stop)
+			j.add(verdict.Verdict{Kind: row.kind, Outcome: row.outcome}, plan.Stop)
 			want := row.outcome
 			if only {
 				want = row.measures

@@ -17,7 +17,7 @@ func lookNote(l *metric.Level, last metric.Look, confidence float64) string {
 	switch {
 	case last.Planned <= 1:
 		return ""
-	case last.Spent == 0 && last.Outcome == Fail:
+	case last.Spent == 0 && last.Outcome == verdict.Fail:
 		return fmt.Sprintf("judged on the %s that started first, at an early look that could only fail the level; its confidence is %s",
 			verdict.Count(l.Due(), "requests"), metric.Format(metric.Ratio, confidence))
 	}
@@ -31,37 +31,37 @@ func (j *judge) measured(server *plan.Server, w *plan.Workload, load *plan.Load,
 	key := levelKey{server.Address(), w.Address(), level.Name}
 	planned := level
 	level = shed(looksAt(j.promised, j.run, key.server, w), level)
-	v := Verdict{Kind: KindLoad, Place: Place{File: level.Range.Filename, Line: level.Range.Start.Line}}
+	v := verdict.Verdict{Kind: verdict.KindLoad, Place: verdict.Place{File: level.Range.Filename, Line: level.Range.Start.Line}}
 	if v.Line == 0 {
 		v.File, v.Line = load.Range.Filename, load.Range.Start.Line
 	}
 	why := j.unmeasured(&v, key)
-	if l := j.levels[key]; v.Outcome == Pending && l.Asked != nil {
+	if l := j.levels[key]; v.Outcome == verdict.Pending && l.Asked != nil {
 		if differs := l.Asked.Differs(*w.Asked(server, load)); len(differs) > 0 {
-			v.Outcome, v.Message = Error, "the recording is of another workload: "+strings.Join(differs, "; ")
+			v.Outcome, v.Message = verdict.Error, "the recording is of another workload: "+strings.Join(differs, "; ")
 		}
 	}
 	var list []required
 	if !j.promised.ControlOnly(server, w) {
 		list = requirements(w, boundAt(level.Name), load.Kind, level, j.implied())
 	}
-	var verdicts []Verdict
+	var verdicts []verdict.Verdict
 	l, valid := j.levels[key], false
-	if v.Outcome == Pending {
+	if v.Outcome == verdict.Pending {
 		l, verdicts = j.valued(&v, w, load.Kind, level, planned, list, key)
-		if why := j.rambling(key.server, w, l); v.Outcome == Pass && why != "" {
-			v.Outcome, v.Message = Error, why
+		if why := j.rambling(key.server, w, l); v.Outcome == verdict.Pass && why != "" {
+			v.Outcome, v.Message = verdict.Error, why
 		}
-		valid = v.Outcome == Pass
+		valid = v.Outcome == verdict.Pass
 	}
 	switch {
-	case v.Outcome != Error:
+	case v.Outcome != verdict.Error:
 	case v.Cause == verdict.CauseNotRun:
 		why = v.Message
 	default:
 		why = "the measurement is not valid: " + v.Message
 	}
-	at := func(v Verdict, name string) Verdict {
+	at := func(v verdict.Verdict, name string) verdict.Verdict {
 		v.Server, v.Workload, v.Level = key.server, key.workload, key.level
 		v.Name = verdict.NameAt(name, level.Name)
 		return v
@@ -71,10 +71,10 @@ func (j *judge) measured(server *plan.Server, w *plan.Workload, load *plan.Load,
 		j.add(at(v, "load"), plan.Stop)
 		for i, t := range list {
 			judged := t.unjudged(w.Policy)
-			if v.Outcome == Pass {
+			if v.Outcome == verdict.Pass {
 				judged = verdicts[i]
 			} else {
-				judged.Outcome, judged.Message = Skipped, "because "+why
+				judged.Outcome, judged.Message = verdict.Skipped, "because "+why
 			}
 			j.add(at(judged, t.name()), w.Policy.OnInconclusive)
 		}
@@ -83,31 +83,31 @@ func (j *judge) measured(server *plan.Server, w *plan.Workload, load *plan.Load,
 
 // unmeasured sets the verdict on the load if a level was not measured, and returns the reason. The
 // thresholds of the level are skipped for this reason. If the level was measured, the reason is "".
-func (j *judge) unmeasured(v *Verdict, key levelKey) (why string) {
+func (j *judge) unmeasured(v *verdict.Verdict, key levelKey) (why string) {
 	l := j.levels[key]
 	switch lost := j.serverError(key.server); {
 	case l == nil:
-		v.Outcome, v.Cause, v.Message = Error, verdict.CauseNotRun, "the run did not measure this level"+verdict.Because(j.run.Stopped)
+		v.Outcome, v.Cause, v.Message = verdict.Error, verdict.CauseNotRun, "the run did not measure this level"+verdict.Because(j.run.Stopped)
 	case l.Skipped == metric.SkippedOnly:
 		why = "left out: not selected"
-		v.Outcome, v.Message = Skipped, why
+		v.Outcome, v.Message = verdict.Skipped, why
 	case lost != "":
 		// The verdict on the server reports the error once, so this case is skipped.
 		why = "the server could not be measured: " + verdict.OneLine(lost)
-		v.Outcome, v.Message = Skipped, "because "+why
+		v.Outcome, v.Message = verdict.Skipped, "because "+why
 	case l.Skipped != "":
-		v.Outcome, v.Cause, v.Message = Error, verdict.CauseNotRun, "not run: "+verdict.OneLine(l.Skipped)
+		v.Outcome, v.Cause, v.Message = verdict.Error, verdict.CauseNotRun, "not run: "+verdict.OneLine(l.Skipped)
 	}
 	return why
 }
 
 // valued judges the load and the thresholds of a measured level. It returns the level with only the
 // requests that its last look covers, and the verdicts on the thresholds.
-func (j *judge) valued(v *Verdict, w *plan.Workload, kind metric.LoadKind, level, planned plan.Level, list []required,
-	key levelKey) (*metric.Level, []Verdict) {
+func (j *judge) valued(v *verdict.Verdict, w *plan.Workload, kind metric.LoadKind, level, planned plan.Level, list []required,
+	key levelKey) (*metric.Level, []verdict.Verdict) {
 	l, problem := j.lookedAt(key, w)
 	if problem != "" {
-		v.Outcome, v.Message = Error, problem
+		v.Outcome, v.Message = verdict.Error, problem
 		return l, nil
 	}
 	s := subject{workload: w, price: j.promised.PriceOf(key.server), policy: w.Policy, alpha: w.Policy.Alpha()}
@@ -131,7 +131,7 @@ func (j *judge) valued(v *Verdict, w *plan.Workload, kind metric.LoadKind, level
 		s.one, _ = j.lookedAt(one, w)
 	}
 	fail, staged := s.stagedError(j.promised, looksAt(j.promised, j.run, key.server, w), planned)
-	var verdicts []Verdict
+	var verdicts []verdict.Verdict
 	if staged {
 		verdicts = s.inStages(list, fail)
 	} else {
@@ -142,12 +142,12 @@ func (j *judge) valued(v *Verdict, w *plan.Workload, kind metric.LoadKind, level
 	if over := l.Overran(); len(over) > 0 {
 		v.Note(compare.Overran(over))
 		for i := range verdicts {
-			if verdicts[i].Outcome == Pass {
-				verdicts[i].Outcome, verdicts[i].Needs = Inconclusive, compare.NeedsEnd
+			if verdicts[i].Outcome == verdict.Pass {
+				verdicts[i].Outcome, verdicts[i].Needs = verdict.Inconclusive, compare.NeedsEnd
 			}
 		}
 	}
-	if looked := s.seconds(); looked > 0 && v.Outcome == Pass {
+	if looked := s.seconds(); looked > 0 && v.Outcome == verdict.Pass {
 		v.Message += fmt.Sprintf("; the load lasted %s, so an event rarer than once in %s may have been missed",
 			metric.FormatDigits(metric.Seconds, looked, 2), metric.FormatDigits(metric.Seconds, looked/-math.Log(s.policy.Alpha()), 2))
 	}

@@ -1,6 +1,7 @@
 package assert
 
 import (
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/search"
@@ -13,14 +14,14 @@ import (
 // sight also holds the verdicts of each part.
 type sight struct {
 	search.Judgement
-	verdicts map[*plan.Workload][]Verdict
+	verdicts map[*plan.Workload][]verdict.Verdict
 }
 
 // lookAt judges a whole level, and every part of a mix. The function alpha returns the allowed
 // error under a policy. The function due returns the planned number of requests of a workload.
 func lookAt(w *plan.Workload, l *metric.Level, price metric.Price, binds func(*plan.SLA) bool, alpha func(plan.Policy) float64,
 	due func(*plan.Workload, *metric.Level) int) sight {
-	out := sight{verdicts: map[*plan.Workload][]Verdict{}}
+	out := sight{verdicts: map[*plan.Workload][]verdict.Verdict{}}
 	for _, x := range w.Whole() {
 		of, mixed := l, 0.0
 		if x.Of != nil {
@@ -41,9 +42,9 @@ func lookAt(w *plan.Workload, l *metric.Level, price metric.Price, binds func(*p
 		}
 	}
 	if len(out.Margins) == 0 {
-		out.Outcome, out.Needs = Inconclusive, -1
+		out.Outcome, out.Needs = verdict.Inconclusive, -1
 	}
-	out.Follows = out.Follows && out.Outcome != Fail
+	out.Follows = out.Follows && out.Outcome != verdict.Fail
 	bind(&out.Judgement)
 	return out
 }
@@ -71,8 +72,8 @@ func (o *sight) add(w *plan.Workload, v search.Judgement) {
 		o.Invalid = part + v.Invalid
 		return
 	}
-	if o.Outcome == Pending {
-		o.Outcome = Pass
+	if o.Outcome == verdict.Pending {
+		o.Outcome = verdict.Pass
 	}
 	o.Follows, o.ForGood = o.Follows || v.Follows, o.ForGood || v.ForGood
 	for _, t := range v.Margins {
@@ -81,7 +82,7 @@ func (o *sight) add(w *plan.Workload, v search.Judgement) {
 		o.Outcome = max(o.Outcome, t.Outcome)
 	}
 	switch {
-	case len(v.Margins) == 0 || v.Outcome != Inconclusive || o.Needs < 0:
+	case len(v.Margins) == 0 || v.Outcome != verdict.Inconclusive || o.Needs < 0:
 	case v.Needs < 0:
 		o.Needs = v.Needs
 	default:
@@ -102,7 +103,7 @@ func bind(v *search.Judgement) {
 			nearest, v.Binding = near, t.Threshold
 		}
 	}
-	if v.Outcome != Inconclusive {
+	if v.Outcome != verdict.Inconclusive {
 		v.Needs = 0
 	}
 }

@@ -100,8 +100,8 @@ func TestPartsAreJudgedAsIfAlone(t *testing.T) {
 
 // partVerdicts returns the verdicts on one workload of a mix. It removes their notes on lock-step,
 // because all parts have the same notes.
-func partVerdicts(v Verdicts, workload string) []Verdict {
-	var out []Verdict
+func partVerdicts(v Verdicts, workload string) []verdict.Verdict {
+	var out []verdict.Verdict
 	for _, x := range v.List {
 		if x.Workload == workload {
 			var notes []verdict.Note
@@ -124,7 +124,7 @@ func TestAPartThatFails(t *testing.T) {
 	v := Judge(p, run, Options{})
 	got := map[string]string{}
 	for _, x := range v.List {
-		if x.Kind == KindSLA {
+		if x.Kind == verdict.KindSLA {
 			got[x.Workload+" "+x.Name] = fmt.Sprintf("%v of %d", x.Outcome, x.N)
 		}
 	}
@@ -140,9 +140,9 @@ func TestAPartThatFails(t *testing.T) {
 		"production/long sla.success.implied at 4": "pass of 60",
 	}
 	diff := cmp.Diff(want, got)
-	must.Hold(t, diff == "" && v.Outcome == Fail, "%v: %s", v.Outcome, diff)
+	must.Hold(t, diff == "" && v.Outcome == verdict.Fail, "%v: %s", v.Outcome, diff)
 	look := JudgeLook(p, p.Workloads[0], run.Levels[0], metric.Look{Planned: 1, Spent: 1})
-	must.Hold(t, look.Outcome == Fail && look.Binding == "long: ttft p95", "at a look: %v, %q binds: %s", look.Outcome, look.Binding, look.Invalid)
+	must.Hold(t, look.Outcome == verdict.Fail && look.Binding == "long: ttft p95", "at a look: %v, %q binds: %s", look.Outcome, look.Binding, look.Invalid)
 }
 
 // At a look, each part of a mix is judged on its requests up to that look.
@@ -161,7 +161,7 @@ func TestPartsUpToALook(t *testing.T) {
 	// The part "long" has 30 requests so far, but its p95 needs 59. It is 5% of the mix, so the mix
 	// must send 20 requests for each further request of this part.
 	look := JudgeLook(p, p.Workloads[0], mix, metric.Look{Requests: 600, Planned: 1, Spent: 1})
-	if look.Outcome != Inconclusive || look.Needs%20 != 0 || look.Needs < 29*20 {
+	if look.Outcome != verdict.Inconclusive || look.Needs%20 != 0 || look.Needs < 29*20 {
 		t.Errorf("%v, %d more requests of the mix are needed; %s binds", look.Outcome, look.Needs, look.Binding)
 	}
 }
@@ -172,7 +172,7 @@ func TestPartThatIsNotThere(t *testing.T) {
 	run.Levels[0].Parts = run.Levels[0].Parts[:2]
 	run.Levels = run.Levels[:3]
 	v := Judge(p, run, Options{})
-	must.Hold(t, v.Outcome == Error, "%v: %v", v.Outcome, names(v))
+	must.Hold(t, v.Outcome == verdict.Error, "%v: %v", v.Outcome, names(v))
 	if look := JudgeLook(p, p.Workloads[0], run.Levels[0], metric.Look{Planned: 1}); look.Invalid == "" {
 		t.Error("a look at it is valid")
 	}

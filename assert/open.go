@@ -10,12 +10,12 @@ import (
 
 // opened makes the checks that only levels of a rate need. It adds to the verdict v how many
 // requests were in flight.
-func (s *subject) opened(v *Verdict, thresholds []judgedThreshold, invalid objection) {
+func (s *subject) opened(v *verdict.Verdict, thresholds []judgedThreshold, invalid objection) {
 	if s.level.Kind != metric.OpenLoop {
 		return
 	}
 	if s.level.Cut == metric.CutFull && s.level.Of == "" && !slices.ContainsFunc(thresholds, func(t judgedThreshold) bool {
-		return t.threshold.Metric.Name == growing && t.Outcome == Fail
+		return t.threshold.Metric.Name == growing && t.Outcome == verdict.Fail
 	}) {
 		invalid(verdict.CauseInvalid, "the level was given up with too many requests in flight, before it was certain whether the backlog grows: raise max_in_flight")
 	}
@@ -39,7 +39,7 @@ func (s *subject) opened(v *Verdict, thresholds []judgedThreshold, invalid objec
 // anyway.
 func (s *subject) overrun(thresholds []judgedThreshold) bool {
 	grew := slices.ContainsFunc(thresholds, func(t judgedThreshold) bool {
-		return t.threshold.Metric.Name == growing && t.Outcome == Fail && t.Severity != verdict.SeverityWarn
+		return t.threshold.Metric.Name == growing && t.Outcome == verdict.Fail && t.Severity != verdict.SeverityWarn
 	})
 	for _, x := range s.level.MeasuredSamples() {
 		grew = grew && x.Failure != nil && (x.Failure.Kind == metric.FailTimeout || x.Failure.Kind == metric.FailUnfinished)
@@ -48,8 +48,8 @@ func (s *subject) overrun(thresholds []judgedThreshold) bool {
 		return false
 	}
 	for _, t := range thresholds {
-		if t.Outcome == Error && !t.Value.OK {
-			t.Outcome, t.Message = Skipped, "because no request completed and the server does not sustain the rate"
+		if t.Outcome == verdict.Error && !t.Value.OK {
+			t.Outcome, t.Message = verdict.Skipped, "because no request completed and the server does not sustain the rate"
 		}
 	}
 	return true

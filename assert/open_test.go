@@ -39,7 +39,7 @@ func backlog(kept int, saturation ...float64) *metric.Level {
 	return l
 }
 
-func judgedRate(l *metric.Level, o plan.Open) (*subject, Verdict) {
+func judgedRate(l *metric.Level, o plan.Open) (*subject, verdict.Verdict) {
 	w := &plan.Workload{Loads: []*plan.Load{{Kind: metric.OpenLoop, Open: &o, Levels: []plan.Level{{Name: l.Name, Rate: l.Rate}}}}}
 	s := &subject{evidence: gather(l), workload: w, policy: plan.Policy{Confidence: 0.95}, alpha: 0.05}
 	return s, s.judge(withGrowth(nil, metric.OpenLoop, plan.Level{Name: l.Name}, verdict.SeverityError)[0].Threshold)
@@ -49,7 +49,7 @@ func judgedRate(l *metric.Level, o plan.Open) (*subject, Verdict) {
 // flight, so 1,000 requests count as 100 independent ones. That is too few to certify a success
 // rate of 98 %.
 func TestShareOfARate(t *testing.T) {
-	for text, want := range map[string]Outcome{"rate >= 95%": Pass, "rate >= 98%": Inconclusive} {
+	for text, want := range map[string]verdict.Outcome{"rate >= 95%": verdict.Pass, "rate >= 98%": verdict.Inconclusive} {
 		s, _ := judgedRate(backlog(0), plan.Open{})
 		v := s.judge(threshold("success", text))
 		if v.Outcome != want || !strings.Contains(strings.Join(v.NotesOf(), "; "), "for a pass, 1000 requests count as only 100, because all requests in flight (10)") {
@@ -65,7 +65,7 @@ func TestShareOfAStage(t *testing.T) {
 	l := backlog(0)
 	l.Stage = &metric.Stage{}
 	s, _ := judgedRate(l, plan.Open{})
-	for text, want := range map[string]Outcome{"rate >= 95%": Pass, "rate >= 98%": Inconclusive} {
+	for text, want := range map[string]verdict.Outcome{"rate >= 95%": verdict.Pass, "rate >= 98%": verdict.Inconclusive} {
 		v := s.judge(threshold("success", text))
 		must.Hold(t, v.Outcome == want, "%s: %v %q, want %v", text, v.Outcome, v.Notes, want)
 	}
@@ -97,50 +97,50 @@ func TestSustained(t *testing.T) {
 		saturation []float64
 		cut        metric.Cut
 		change     func(*metric.Level)
-		want       Outcome
+		want       verdict.Outcome
 		words      string
 	}{
-		{"its backlog stays", 0, nil, "", nil, Pass, "sustained, because the backlog grew less than allowed"},
-		{"its backlog grows by 8 %", 8, twelve, "", nil, Fail, "not sustained, because the backlog grew more than allowed"},
+		{"its backlog stays", 0, nil, "", nil, verdict.Pass, "sustained, because the backlog grew less than allowed"},
+		{"its backlog grows by 8 %", 8, twelve, "", nil, verdict.Fail, "not sustained, because the backlog grew more than allowed"},
 		// 50 of 1,000 requests are not answered, and 10 others are in flight at the end, so the
 		// backlog grows by 6 %. At a rate that is certainly below the largest rate, chance alone
 		// may explain a growth of 1.645·√(1.5/1000) = 6.4 %.
 		// This growth is more than half of the limit, so it takes a saturation after the level.
-		{"its backlog grows by 5 %, below the largest rate", 5, twelve, "", nil, Inconclusive, "measured before the level"},
-		{"its backlog grows by 5 %, near the largest rate", 5, eleven, "", nil, Fail, "not sustained, because the backlog grew more than allowed"},
-		{"its backlog grows by 5 %, the largest rate unknown", 5, nil, "", nil, Fail, "not sustained, because the backlog grew more than allowed"},
+		{"its backlog grows by 5 %, below the largest rate", 5, twelve, "", nil, verdict.Inconclusive, "measured before the level"},
+		{"its backlog grows by 5 %, near the largest rate", 5, eleven, "", nil, verdict.Fail, "not sustained, because the backlog grew more than allowed"},
+		{"its backlog grows by 5 %, the largest rate unknown", 5, nil, "", nil, verdict.Fail, "not sustained, because the backlog grew more than allowed"},
 		// 70 of 1,000 requests time out, one of them after the window. Chance explains a growth of
 		// up to 6.4 %. So it is not certain that the backlog grows by more than the allowed 2 %.
-		{"some time out, below the largest rate", 0, twelve, "", lose(7), Inconclusive, "69 requests that timed out"},
-		{"few time out, below the largest rate", 0, twelve, "", lose(1), Inconclusive, "10 requests that timed out"},
-		{"undecided, below the largest rate", 2, twelve, "", spreadOut, Inconclusive, "measured before the level"},
-		{"undecided, near the largest rate", 2, eleven, "", spreadOut, Inconclusive, ""},
-		{"undecided by its backlog, above the largest rate", 2, []float64{9.8, 9.85, 9.82, 9.81}, "", spreadOut, Fail, "faster than the server can sustain"},
+		{"some time out, below the largest rate", 0, twelve, "", lose(7), verdict.Inconclusive, "69 requests that timed out"},
+		{"few time out, below the largest rate", 0, twelve, "", lose(1), verdict.Inconclusive, "10 requests that timed out"},
+		{"undecided, below the largest rate", 2, twelve, "", spreadOut, verdict.Inconclusive, "measured before the level"},
+		{"undecided, near the largest rate", 2, eleven, "", spreadOut, verdict.Inconclusive, ""},
+		{"undecided by its backlog, above the largest rate", 2, []float64{9.8, 9.85, 9.82, 9.81}, "", spreadOut, verdict.Fail, "faster than the server can sustain"},
 		// The server answers 990 requests in 100 s. These 9.9 req/s are about its largest rate,
 		// which the saturation measured as 9.92 and 9.93 req/s.
-		{"its backlog stays, above the largest rate", 0, []float64{9.92, 9.93, 9.92, 9.93}, "", nil, Inconclusive, ""},
-		{"its backlog stays, above that of a saturation that was slower", 0, []float64{7, 7.1, 7, 7.1}, "", nil, Pass, "sustained, because the backlog grew less than allowed"},
-		{"undecided, above that of a saturation that was slower", 2, []float64{7, 7.1, 7, 7.1}, "", spreadOut, Inconclusive, ""},
-		{"undecided, the largest rate unknown", 2, nil, "", spreadOut, Inconclusive, ""},
-		{"undecided, a saturation of nonsense", 2, []float64{12, math.NaN(), 12}, "", spreadOut, Inconclusive, ""},
-		{"no token came any more", 0, twelve, metric.CutStalled, nil, Fail, "the server stopped answering"},
-		{"too many in flight, undecided", 2, twelve, metric.CutFull, spreadOut, Inconclusive, ""},
+		{"its backlog stays, above the largest rate", 0, []float64{9.92, 9.93, 9.92, 9.93}, "", nil, verdict.Inconclusive, ""},
+		{"its backlog stays, above that of a saturation that was slower", 0, []float64{7, 7.1, 7, 7.1}, "", nil, verdict.Pass, "sustained, because the backlog grew less than allowed"},
+		{"undecided, above that of a saturation that was slower", 2, []float64{7, 7.1, 7, 7.1}, "", spreadOut, verdict.Inconclusive, ""},
+		{"undecided, the largest rate unknown", 2, nil, "", spreadOut, verdict.Inconclusive, ""},
+		{"undecided, a saturation of nonsense", 2, []float64{12, math.NaN(), 12}, "", spreadOut, verdict.Inconclusive, ""},
+		{"no token came any more", 0, twelve, metric.CutStalled, nil, verdict.Fail, "the server stopped answering"},
+		{"too many in flight, undecided", 2, twelve, metric.CutFull, spreadOut, verdict.Inconclusive, ""},
 		// At the end 90 requests are in flight, and 9.1 are answered per second. The saturated
 		// server answered 12 req/s with 200 requests in flight, so 12·90/200 = 5.4 req/s with 90.
 		// In the next row it answered 12 req/s with 90, so now it is slower.
-		{"it fills up", 8, twelve, "", fillsTo(200), Inconclusive, "measured before the level"},
-		{"it fills up, but slower than when saturated", 8, twelve, "", fillsTo(90), Inconclusive, ""},
+		{"it fills up", 8, twelve, "", fillsTo(200), verdict.Inconclusive, "measured before the level"},
+		{"it fills up, but slower than when saturated", 8, twelve, "", fillsTo(90), verdict.Inconclusive, ""},
 		// At the end 440 requests are in flight, 40 more than the saturated server answered at the
 		// same time. Chance explains a queue of 40 (4 % of the arrivals), but no growth of 44 %.
-		{"it became slower, below the largest rate", 43, twelve, "", fillsTo(400), Inconclusive, ""},
-		{"it fills up, near the largest rate", 8, eleven, "", fillsTo(90), Inconclusive, ""},
-		{"it fills up, above the largest rate", 8, []float64{8, 8, 8, 8}, "", fillsTo(90), Fail, "not sustained, because the backlog grew more than allowed"},
+		{"it became slower, below the largest rate", 43, twelve, "", fillsTo(400), verdict.Inconclusive, ""},
+		{"it fills up, near the largest rate", 8, eleven, "", fillsTo(90), verdict.Inconclusive, ""},
+		{"it fills up, above the largest rate", 8, []float64{8, 8, 8, 8}, "", fillsTo(90), verdict.Fail, "not sustained, because the backlog grew more than allowed"},
 		// At the end 90 requests are in flight, 10 more than the saturated server answered at the
 		// same time. In the next row 120 requests are in flight, 110 more than it answered. Chance
 		// explains only 64 more (6.4 % of the 1,000 arrivals).
-		{"it is hardly more than full", 8, twelve, "", fillsTo(80), Inconclusive, ""},
-		{"it is more than full", 11, twelve, "", fillsTo(10), Fail, "not sustained, because the backlog grew more than allowed"},
-		{"no window", 0, twelve, "", func(l *metric.Level) { l.Rounds = nil }, Error, "no request was due"},
+		{"it is hardly more than full", 8, twelve, "", fillsTo(80), verdict.Inconclusive, ""},
+		{"it is more than full", 11, twelve, "", fillsTo(10), verdict.Fail, "not sustained, because the backlog grew more than allowed"},
+		{"no window", 0, twelve, "", func(l *metric.Level) { l.Rounds = nil }, verdict.Error, "no request was due"},
 	} {
 		l := backlog(tt.kept, tt.saturation...)
 		l.Cut = tt.cut
@@ -168,28 +168,28 @@ func TestSustainedAfterTheLevel(t *testing.T) {
 		kept   int
 		after  []float64
 		change func(*metric.Level)
-		want   Outcome
+		want   verdict.Outcome
 		words  string
 		note   string
 		awaits bool
 	}{
-		{"no saturation after it", 5, nil, nil, Inconclusive, "below the largest rate that was measured before the level", "", true},
-		{"as fast as before", 5, about(12, 0.1), nil, Pass, "before the level and after it", "", false},
-		{"slower than before, and still faster than the rate", 5, about(10.5, 0.1), nil, Pass, "before the level and after it", "before the level it sustained about 12 req/s, and after it 10.5 req/s", false},
-		{"slower than the rate", 5, about(9, 0.1), nil, Fail, "because the server became slower", "before the level it sustained about 12 req/s, and after it 9 req/s", false},
+		{"no saturation after it", 5, nil, nil, verdict.Inconclusive, "below the largest rate that was measured before the level", "", true},
+		{"as fast as before", 5, about(12, 0.1), nil, verdict.Pass, "before the level and after it", "", false},
+		{"slower than before, and still faster than the rate", 5, about(10.5, 0.1), nil, verdict.Pass, "before the level and after it", "before the level it sustained about 12 req/s, and after it 10.5 req/s", false},
+		{"slower than the rate", 5, about(9, 0.1), nil, verdict.Fail, "because the server became slower", "before the level it sustained about 12 req/s, and after it 9 req/s", false},
 		// The standard deviation is 2.98·√(7/9) = 2.49. The 95 % bound 9 + 1.833·2.49/√10 = 10.4
 		// is above the rate, and so is the bound at 99.5 %.
-		{"perhaps slower than the rate", 5, about(9, 2.98), nil, Inconclusive, "does not show whether the server still sustains", "the server became slower", false},
+		{"perhaps slower than the rate", 5, about(9, 2.98), nil, verdict.Inconclusive, "does not show whether the server still sustains", "the server became slower", false},
 		// The standard deviation is 1.2·√(7/9) = 1.00, and 9.3 + 1.833·1.00/√10 = 9.9. But the bound
 		// at 99.5 % is 9.3 + 3.25·1.00/√10 = 10.3.
-		{"slower than the rate, but not certainly enough", 5, about(9.3, 1.2), nil, Inconclusive, "does not show whether the server still sustains", "the server became slower", false},
-		{"a saturation of nonsense", 5, []float64{12, math.NaN()}, nil, Inconclusive, "measured before the level", "", true},
+		{"slower than the rate, but not certainly enough", 5, about(9.3, 1.2), nil, verdict.Inconclusive, "does not show whether the server still sustains", "the server became slower", false},
+		{"a saturation of nonsense", 5, []float64{12, math.NaN()}, nil, verdict.Inconclusive, "measured before the level", "", true},
 		// The backlog does not grow, and neither certainly meets the limit nor exceeds it: no
 		// saturation after the level is asked for.
-		{"its backlog stays", 0, nil, func(l *metric.Level) { spreadOut(l); last(l, 0) }, Pass, "below the largest rate that the server can sustain", "", false},
-		{"the server was busy with the saturation", 5, nil, func(l *metric.Level) { l.Unrecovered = true }, Inconclusive, "still busy with the saturation", "", false},
-		{"busy with it, and its backlog stays", 0, nil, func(l *metric.Level) { l.Unrecovered = true }, Pass, "because the backlog grew less than allowed", "", false},
-		{"busy with it, and its backlog hardly grew", 0, nil, func(l *metric.Level) { spreadOut(l); last(l, 0); l.Unrecovered = true }, Inconclusive, "still busy with the saturation", "", false},
+		{"its backlog stays", 0, nil, func(l *metric.Level) { spreadOut(l); last(l, 0) }, verdict.Pass, "below the largest rate that the server can sustain", "", false},
+		{"the server was busy with the saturation", 5, nil, func(l *metric.Level) { l.Unrecovered = true }, verdict.Inconclusive, "still busy with the saturation", "", false},
+		{"busy with it, and its backlog stays", 0, nil, func(l *metric.Level) { l.Unrecovered = true }, verdict.Pass, "because the backlog grew less than allowed", "", false},
+		{"busy with it, and its backlog hardly grew", 0, nil, func(l *metric.Level) { spreadOut(l); last(l, 0); l.Unrecovered = true }, verdict.Inconclusive, "still busy with the saturation", "", false},
 	} {
 		l := backlog(tt.kept, twelve...)
 		if l.After = tt.after; tt.change != nil {
@@ -221,7 +221,7 @@ func last(l *metric.Level, n int) {
 func TestSlightlyAboveTheLargestRate(t *testing.T) {
 	_, v := judgedRate(backlog(0, 9.92, 9.93, 9.92, 9.93), plan.Open{Arrivals: plan.Poisson})
 	want := "needs a rate below 9.92 req/s, "
-	must.Hold(t, v.Outcome == Inconclusive && strings.HasPrefix(v.Needs, want) && v.More == -1, "%v, %q, %d", v.Outcome, v.Needs, v.More)
+	must.Hold(t, v.Outcome == verdict.Inconclusive && strings.HasPrefix(v.Needs, want) && v.More == -1, "%v, %q, %d", v.Outcome, v.Needs, v.More)
 }
 
 // fillsTo sets the number of requests that the server answers at the same time in the saturation.
@@ -278,7 +278,7 @@ func TestCrowding(t *testing.T) {
 		above[i] = 8
 	}
 	s, _ := judgedRate(backlog(0, above...), plan.Open{Arrivals: plan.Poisson})
-	if v := s.judge(threshold("ttft", "p95 < 2s")); v.Outcome != Inconclusive || v.More != -1 || !strings.Contains(v.Needs, "a rate below 8 req/s, the largest rate") {
+	if v := s.judge(threshold("ttft", "p95 < 2s")); v.Outcome != verdict.Inconclusive || v.More != -1 || !strings.Contains(v.Needs, "a rate below 8 req/s, the largest rate") {
 		t.Errorf("above the largest rate: %v, %q", v.Outcome, v.Needs)
 	}
 	if s, _ := judgedRate(backlog(0), plan.Open{Arrivals: plan.Poisson}); s.crowding() != 1 {
@@ -303,7 +303,7 @@ func TestGivenUp(t *testing.T) {
 		l.Cut = metric.CutFull
 		s, v := judgedRate(l, plan.Open{Arrivals: plan.Poisson})
 		problems := 0
-		s.opened(&Verdict{}, []judgedThreshold{{withGrowth(nil, metric.OpenLoop, plan.Level{}, verdict.SeverityError)[0].Threshold, &v}}, func(_ verdict.Cause, _ string, _ ...any) { problems++ })
+		s.opened(&verdict.Verdict{}, []judgedThreshold{{withGrowth(nil, metric.OpenLoop, plan.Level{}, verdict.SeverityError)[0].Threshold, &v}}, func(_ verdict.Cause, _ string, _ ...any) { problems++ })
 		must.Hold(t, (problems == 0) == tt.valid, "%d %% stay: %d problems", tt.kept, problems)
 	}
 }
@@ -333,12 +333,12 @@ func TestOverrun(t *testing.T) {
 		name  string
 		level *metric.Level
 		grows verdict.Severity
-		load  Outcome
-		want  map[string]Outcome
+		load  verdict.Outcome
+		want  map[string]verdict.Outcome
 	}{
-		{"answering", timedOut(backlog(0), 1), verdict.SeverityError, Pass, map[string]Outcome{"ttft p95": Fail, "speed mean": Skipped, growing: Fail}},
-		{"growth only warns", timedOut(backlog(0), 1), verdict.SeverityWarn, Error, map[string]Outcome{"ttft p95": Fail, "speed mean": Error, growing: Fail}},
-		{"silent", timedOut(backlog(0), 0), verdict.SeverityError, Error, map[string]Outcome{"ttft p95": Fail, "speed mean": Error, growing: Fail}},
+		{"answering", timedOut(backlog(0), 1), verdict.SeverityError, verdict.Pass, map[string]verdict.Outcome{"ttft p95": verdict.Fail, "speed mean": verdict.Skipped, growing: verdict.Fail}},
+		{"growth only warns", timedOut(backlog(0), 1), verdict.SeverityWarn, verdict.Error, map[string]verdict.Outcome{"ttft p95": verdict.Fail, "speed mean": verdict.Error, growing: verdict.Fail}},
+		{"silent", timedOut(backlog(0), 0), verdict.SeverityError, verdict.Error, map[string]verdict.Outcome{"ttft p95": verdict.Fail, "speed mean": verdict.Error, growing: verdict.Fail}},
 		{"refusing", func() *metric.Level {
 			l := timedOut(backlog(0), 1)
 			for _, r := range l.Rounds {
@@ -347,15 +347,15 @@ func TestOverrun(t *testing.T) {
 				}
 			}
 			return l
-		}(), verdict.SeverityError, Error, map[string]Outcome{"ttft p95": Fail, "speed mean": Error, growing: Fail}},
+		}(), verdict.SeverityError, verdict.Error, map[string]verdict.Outcome{"ttft p95": verdict.Fail, "speed mean": verdict.Error, growing: verdict.Fail}},
 	} {
 		s, _ := judgedRate(tt.level, plan.Open{Arrivals: plan.Poisson})
 		level := plan.Level{Name: "10 req/s", Rate: 10, Requests: 1000, Rounds: 10}
 		list := withGrowth([]required{{Threshold: threshold("ttft", "p95 < 2s")}, {Threshold: threshold("speed", "mean > 10 tok/s")}}, metric.OpenLoop, level, tt.grows)
 		judged := pairs(list, s.thresholds(list))
-		var v Verdict
+		var v verdict.Verdict
 		s.load(&v, metric.OpenLoop, level, judged)
-		got := map[string]Outcome{}
+		got := map[string]verdict.Outcome{}
 		for _, j := range judged {
 			got[label(j.threshold)] = j.Outcome
 		}

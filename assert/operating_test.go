@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
@@ -38,9 +39,9 @@ func TestLongOperatingCharacteristics(t *testing.T) {
 				l := shape{n: 4, rounds: c.rounds, perRound: c.perRound, ttft: func(int, int) float64 { return mean * r.ExpFloat64() }}.level()
 				e := subject{evidence: gather(l), alpha: 0.05}
 				switch e.judge(threshold("ttft", "p95 < 2s")).Outcome {
-				case Pass:
+				case verdict.Pass:
 					passed++
-				case Fail:
+				case verdict.Fail:
 					failed++
 				}
 			}
@@ -66,7 +67,7 @@ func TestLongOperatingCharacteristicsOfMargin(t *testing.T) {
 		g := p.scores(r)
 		l := shape{n: 4, rounds: 10, perRound: 20, ttft: func(round, i int) float64 { return math.Exp(0.1 * (g(round, i) - p.score(0.05))) }}.level()
 		s := subject{evidence: gather(l), alpha: 0.05}
-		if v := s.judge(threshold("ttft", "p95 < 2s")); v.Outcome == Pass {
+		if v := s.judge(threshold("ttft", "p95 < 2s")); v.Outcome == verdict.Pass {
 			passed++
 			if v.Effective >= 59 {
 				byCount++
@@ -86,9 +87,9 @@ func TestLongOperatingCharacteristicsOfMeans(t *testing.T) {
 		l := shape{n: 1, rounds: 6, perRound: 30, ttft: func(int, int) float64 { return r.ExpFloat64() }}.level()
 		e := subject{evidence: gather(l), alpha: 0.05}
 		switch e.judge(threshold("ttft", "mean < 1s")).Outcome {
-		case Pass:
+		case verdict.Pass:
 			passed++
-		case Fail:
+		case verdict.Fail:
 			failed++
 		}
 	}

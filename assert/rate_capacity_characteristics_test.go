@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -50,18 +51,18 @@ func (m *rateModel) search(seed int64, limit float64, budget time.Duration) sear
 			took += m.followed(seed+i*7919+1, l, list[1].Threshold)
 		}
 		judged := m.subject(l)
-		r := search.Result{N: p.N, Outcome: search.Pass, Requests: n, Spent: took}
+		r := search.Result{N: p.N, Outcome: metric.Pass, Requests: n, Spent: took}
 		for _, t := range list {
 			v := judged.judge(t.Threshold)
 			x := distance(t.Threshold, &v)
 			r.Margins = append(r.Margins, x)
 			switch v.Outcome {
-			case Pass:
-			case Fail:
-				r.Outcome, r.Binding = search.Fail, x.Threshold
+			case verdict.Pass:
+			case verdict.Fail:
+				r.Outcome, r.Binding = metric.Fail, x.Threshold
 			default:
-				if r.Outcome == search.Pass {
-					r.Outcome = search.Inconclusive
+				if r.Outcome == metric.Pass {
+					r.Outcome = metric.Inconclusive
 				}
 			}
 		}
@@ -195,12 +196,12 @@ func TestLongUnsaturated(t *testing.T) {
 		for i := range int64(*unsaturatedGates) {
 			l, _ := m.arriving(1000+i, near*most, 3000, saturation{})
 			s, th := m.subject(l), *threshold("ttft", "p95 < 2s")
-			if th.Limit = limit; s.judge(&th).Outcome == Pass {
+			if th.Limit = limit; s.judge(&th).Outcome == verdict.Pass {
 				free++
 			}
 			s.workload.Loads[0].Open.Unsaturated = true
 			for k, x := range times {
-				if th.Limit = x * limit; s.judge(&th).Outcome == Pass {
+				if th.Limit = x * limit; s.judge(&th).Outcome == verdict.Pass {
 					passed[k]++
 				}
 			}

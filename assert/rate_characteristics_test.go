@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/assert/stat"
+	"github.com/tokgate/tokgate/assert/verdict"
 	arrivals "github.com/tokgate/tokgate/exec/load"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
@@ -429,9 +430,9 @@ func onAll[T any](gates int, gate func(i int64) T) []T {
 // often we judge it sustained, and the second how often rules of other tools call it overloaded.
 func (m *rateModel) sustains(t *testing.T, requests int, truth, near float64) (ours, theirs string) {
 	growth := withGrowth(nil, metric.OpenLoop, plan.Level{}, "")[0].Threshold
-	count, trend, deficit := map[Outcome]int{}, 0, 0
+	count, trend, deficit := map[verdict.Outcome]int{}, 0, 0
 	for _, x := range onAll(*rateGates, func(i int64) (out struct {
-		Verdict
+		verdict.Verdict
 		trends, deficient bool
 	}) {
 		seed := int64(1000*near) + 10_000*i + *rateSeed
@@ -454,14 +455,14 @@ func (m *rateModel) sustains(t *testing.T, requests int, truth, near float64) (o
 	}
 	gates := float64(*rateGates)
 	share := func(n int) float64 { return float64(n) / gates }
-	ours = fmt.Sprintf("%.1f / %.1f", 100*share(count[Pass]), 100*share(count[Fail]))
+	ours = fmt.Sprintf("%.1f / %.1f", 100*share(count[verdict.Pass]), 100*share(count[verdict.Fail]))
 	theirs = fmt.Sprintf("%.0f / %.0f", 100*share(trend), 100*share(deficit))
 	if *rateTrace {
 		fmt.Printf("%s, %.1f req/s, shape %v, %.2f: %s, other rules %s\n", m.name, truth, m.shape, near, ours, theirs)
 	}
-	wrong, decided := Fail, 0.75
+	wrong, decided := verdict.Fail, 0.75
 	if near > 1 {
-		wrong = Pass
+		wrong = verdict.Pass
 	}
 	if near <= 0.85 || near >= 1.15 {
 		decided = 0.9
@@ -477,12 +478,12 @@ func (m *rateModel) sustains(t *testing.T, requests int, truth, near float64) (o
 		t.Errorf("%s: at %.2f of the largest rate %.1f%% are decided wrongly", m.name, near, 100*share(count[wrong]))
 	}
 	least := decided - 3*math.Sqrt(decided*(1-decided)/gates)
-	must.Hold(t, 1-share(count[Inconclusive]) >= least, "%s: at %.2f of the largest rate only %.1f%% are decided", m.name, near, 100*(1-share(count[Inconclusive])))
+	must.Hold(t, 1-share(count[verdict.Inconclusive]) >= least, "%s: at %.2f of the largest rate only %.1f%% are decided", m.name, near, 100*(1-share(count[verdict.Inconclusive])))
 	return ours, theirs
 }
 
 // judged returns the verdict on a threshold at a simulated level.
-func (m *rateModel) judged(l *metric.Level, th *plan.Threshold) Verdict {
+func (m *rateModel) judged(l *metric.Level, th *plan.Threshold) verdict.Verdict {
 	return m.subject(l).judge(th)
 }
 
@@ -597,13 +598,13 @@ func (m *rateModel) certifies(t *testing.T, out *strings.Builder, truth, near fl
 		seed := int64(2000*near) + 10_000*i + *rateSeed
 		l, _ := m.arriving(seed, near*truth, *rateTail, m.saturated(seed+1, mostInFlight, plan.Saturation, 10))
 		v := m.judged(l, &limit)
-		below, part := m.judged(l, &far).Outcome == Pass, m.judged(quarter(l, seed), &limit).Outcome == Pass
+		below, part := m.judged(l, &far).Outcome == verdict.Pass, m.judged(quarter(l, seed), &limit).Outcome == verdict.Pass
 		if *rateTrace {
 			p := l.Passages()[0]
 			fmt.Printf("   %-12s begins after %v with %d in flight, mean %.1f; %s\n", v.Outcome, p.From, p.Begin, p.Mean, v.Message)
 		}
 		l.Saturation = nil
-		return [4]bool{v.Outcome == Pass, m.judged(l, &limit).Outcome == Pass, part, below}
+		return [4]bool{v.Outcome == verdict.Pass, m.judged(l, &limit).Outcome == verdict.Pass, part, below}
 	}) {
 		for i, p := range passed {
 			if p {

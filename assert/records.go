@@ -48,7 +48,7 @@ func CompareRecords(r compare.Records) (*plan.Plan, Verdicts, error) {
 	j.compare(in)
 	out := Verdicts{List: j.list, Comparisons: j.comparisons, Partial: j.partial}
 	// Combine only the verdicts on the comparison. All else in the two records was judged earlier.
-	out.Outcome, out.Why = verdict.Combine(append(j.list, Verdict{Kind: KindLoad, Outcome: Pass}), false)
+	out.Outcome, out.Why = verdict.Combine(append(j.list, verdict.Verdict{Kind: verdict.KindLoad, Outcome: verdict.Pass}), false)
 	return p, out, nil
 }
 
@@ -56,9 +56,9 @@ func CompareRecords(r compare.Records) (*plan.Plan, Verdicts, error) {
 func (j *judge) invalid(l *metric.Level, w *plan.Workload) string {
 	s := subject{evidence: gather(l), pairs: j.pairs(levelKey{l.Server, l.Workload, l.Name}), workload: w, policy: w.Policy,
 		alpha: w.Policy.Alpha()}
-	var load Verdict
+	var load verdict.Verdict
 	s.load(&load, l.Kind, plan.Level{Name: l.Name, N: l.N, Requests: s.n}, nil)
-	if load.Outcome != Pass {
+	if load.Outcome != verdict.Pass {
 		return load.Message
 	}
 	return ""
@@ -82,9 +82,9 @@ func (j *judge) comparison(c *plan.Compare) compare.Input {
 
 // thresholdsOf returns the verdicts on the candidate's thresholds that can fail the plan, of the
 // compared workloads.
-func (j *judge) thresholdsOf(c *plan.Compare) (out []Verdict) {
+func (j *judge) thresholdsOf(c *plan.Compare) (out []verdict.Verdict) {
 	for _, v := range j.list {
-		if v.Kind == KindSLA && v.Server == c.Candidate.Address() && !(v.Threshold != nil && v.Threshold.Implied) &&
+		if v.Kind == verdict.KindSLA && v.Server == c.Candidate.Address() && !(v.Threshold != nil && v.Threshold.Implied) &&
 			v.Severity != verdict.SeverityWarn &&
 			slices.ContainsFunc(c.Workloads(j.promised), func(w *plan.Workload) bool { return w.Address() == v.Workload }) {
 			out = append(out, v)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/assert/compare"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -27,20 +28,20 @@ func TestCompareRecords(t *testing.T) {
 	for _, row := range []struct {
 		name   string
 		r      compare.Records
-		want   Outcome
+		want   verdict.Outcome
 		paired bool
 		fails  string
 	}{
-		{"in turns", compare.Records{Control: turns, Candidate: turns, Claims: mean()}, Pass, true, ""},
-		{"in turns, too slow", compare.Records{Control: bad, Candidate: bad, Claims: mean()}, Fail, true, ""},
-		{"the usual", compare.Records{Control: bad, Candidate: bad, Claims: compare.Usual()}, Fail, true, ""},
-		{"two runs", compare.Records{Control: alone(turns, 0), Candidate: alone(turns, 1), ControlName: "old", Claims: mean()}, Pass, false, ""},
-		{"two runs, too slow", compare.Records{Control: alone(bad, 0), Candidate: alone(bad, 1), ControlName: "old", Claims: mean()}, Fail, false, ""},
-		{"which one", compare.Records{Control: turns, Candidate: alone(turns, 1), ControlName: "old", ControlServer: "a", Claims: mean()}, Pass, false, ""},
-		{"no such server", compare.Records{Control: turns, Candidate: turns, CandidateServer: "c", Claims: mean()}, Pass, true, "has no server c; its servers: a, b"},
-		{"with itself", compare.Records{Control: turns, Candidate: turns, ControlServer: "b", CandidateServer: "b", Claims: mean()}, Pass, true, "itself"},
-		{"with itself elsewhere", compare.Records{Control: alone(turns, 1), Candidate: alone(turns, 1), ControlName: "a copy", Claims: mean()}, Pass, true, "say which server"},
-		{"which of two", compare.Records{Control: alone(turns, 0), Candidate: turns, ControlName: "old", Claims: mean()}, Pass, false, "say which server is the candidate"},
+		{"in turns", compare.Records{Control: turns, Candidate: turns, Claims: mean()}, verdict.Pass, true, ""},
+		{"in turns, too slow", compare.Records{Control: bad, Candidate: bad, Claims: mean()}, verdict.Fail, true, ""},
+		{"the usual", compare.Records{Control: bad, Candidate: bad, Claims: compare.Usual()}, verdict.Fail, true, ""},
+		{"two runs", compare.Records{Control: alone(turns, 0), Candidate: alone(turns, 1), ControlName: "old", Claims: mean()}, verdict.Pass, false, ""},
+		{"two runs, too slow", compare.Records{Control: alone(bad, 0), Candidate: alone(bad, 1), ControlName: "old", Claims: mean()}, verdict.Fail, false, ""},
+		{"which one", compare.Records{Control: turns, Candidate: alone(turns, 1), ControlName: "old", ControlServer: "a", Claims: mean()}, verdict.Pass, false, ""},
+		{"no such server", compare.Records{Control: turns, Candidate: turns, CandidateServer: "c", Claims: mean()}, verdict.Pass, true, "has no server c; its servers: a, b"},
+		{"with itself", compare.Records{Control: turns, Candidate: turns, ControlServer: "b", CandidateServer: "b", Claims: mean()}, verdict.Pass, true, "itself"},
+		{"with itself elsewhere", compare.Records{Control: alone(turns, 1), Candidate: alone(turns, 1), ControlName: "a copy", Claims: mean()}, verdict.Pass, true, "say which server"},
+		{"which of two", compare.Records{Control: alone(turns, 0), Candidate: turns, ControlName: "old", Claims: mean()}, verdict.Pass, false, "say which server is the candidate"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			_, v, err := CompareRecords(row.r)
@@ -71,7 +72,7 @@ func TestCompareRecords(t *testing.T) {
 	} {
 		_, v, err := CompareRecords(compare.Records{Control: alone(turns, 0), Candidate: r, ControlName: "old", Claims: mean()})
 		text := strings.Join(names(v), "\n")
-		must.Hold(t, err == nil && v.Outcome == Error && strings.Contains(text, name), "%v, %v, want an error that says %q:\n%s", v.Outcome, err, name, text)
+		must.Hold(t, err == nil && v.Outcome == verdict.Error && strings.Contains(text, name), "%v, %v, want an error that says %q:\n%s", v.Outcome, err, name, text)
 	}
 	// A note names a level that was measured only on the control. If the candidate's run left the
 	// level out by --only, the verdict is partial.
@@ -80,17 +81,17 @@ func TestCompareRecords(t *testing.T) {
 	more.Name = "8"
 	both.Levels = append(both.Levels, &more)
 	_, v, err := CompareRecords(compare.Records{Control: both, Candidate: alone(turns, 1), ControlName: "old", Claims: mean()})
-	if err != nil || v.Outcome != Pass || v.Partial || !strings.Contains(strings.Join(v.List[0].NotesOf(), "\n"), "chat at 8 is not compared") {
+	if err != nil || v.Outcome != verdict.Pass || v.Partial || !strings.Contains(strings.Join(v.List[0].NotesOf(), "\n"), "chat at 8 is not compared") {
 		t.Errorf("%v, %v, %q", v, err, v.List[0].Notes)
 	}
 	_, v, err = CompareRecords(compare.Records{Control: both, Candidate: other(func(r *metric.Run) {
 		r.Levels = append(slices.Clone(r.Levels), &metric.Level{Server: r.Servers[0].Address, Workload: "chat", Name: "8", Skipped: metric.SkippedOnly})
 	}), ControlName: "old", Claims: mean()})
-	must.Hold(t, err == nil && v.Outcome == Pass && v.Partial, "%v, %v: it is partial", v, err)
+	must.Hold(t, err == nil && v.Outcome == verdict.Pass && v.Partial, "%v, %v: it is partial", v, err)
 	_, v, err = CompareRecords(compare.Records{Control: both, Candidate: other(func(r *metric.Run) {
 		r.Levels = append(slices.Clone(r.Levels), &metric.Level{Server: r.Servers[0].Address, Workload: "chat", Name: "8", Skipped: "the budget was spent"})
 	}), ControlName: "old", Claims: mean()})
-	must.Hold(t, err == nil && v.Outcome == Error, "%v, %v: a level was not run", v, err)
+	must.Hold(t, err == nil && v.Outcome == verdict.Error, "%v, %v: a level was not run", v, err)
 	// In one run with both servers, the control also scored the candidate's answers, and these
 	// scores are judged. Two separate runs have no such scores.
 	answered := func(nats float64) *metric.Run {
@@ -116,13 +117,13 @@ func TestCompareRecords(t *testing.T) {
 		name, says         string
 		control, candidate *metric.Run
 		claims             []*plan.Claim
-		want               Outcome
+		want               verdict.Outcome
 	}{
-		{"none odd", "odd_answers: 0 of the candidate's 200", answered(0), nil, mean(), Pass},
-		{"three odd", "odd_answers: 3 of the candidate's 200 answers are odd (3 improbable to the control)", answered(6), nil, mean(), Fail},
-		{"three odd, tolerated", "odd_answers: 3 of the candidate's 200", answered(6), nil, odd(), Pass},
-		{"nothing was read", "the record holds no answers that the control has scored", turns, nil, odd(), Error},
-		{"two runs", "the control of this comparison did not score the candidate's answers", alone(turns, 0), answered(6), mean(), Pass},
+		{"none odd", "odd_answers: 0 of the candidate's 200", answered(0), nil, mean(), verdict.Pass},
+		{"three odd", "odd_answers: 3 of the candidate's 200 answers are odd (3 improbable to the control)", answered(6), nil, mean(), verdict.Fail},
+		{"three odd, tolerated", "odd_answers: 3 of the candidate's 200", answered(6), nil, odd(), verdict.Pass},
+		{"nothing was read", "the record holds no answers that the control has scored", turns, nil, odd(), verdict.Error},
+		{"two runs", "the control of this comparison did not score the candidate's answers", alone(turns, 0), answered(6), mean(), verdict.Pass},
 	} {
 		r := compare.Records{Control: row.control, Candidate: cmp.Or(row.candidate, row.control), ControlName: "old", CandidateServer: turns.Servers[1].Address, Claims: row.claims}
 		_, v, err := CompareRecords(r)
@@ -132,7 +133,7 @@ func TestCompareRecords(t *testing.T) {
 	}
 	// A round that was cut short makes the record invalid.
 	turns.Levels[1].Rounds[3].Complete = false
-	if _, v, err := CompareRecords(compare.Records{Control: turns, Candidate: turns, Claims: mean()}); err != nil || v.Outcome != Error {
+	if _, v, err := CompareRecords(compare.Records{Control: turns, Candidate: turns, Claims: mean()}); err != nil || v.Outcome != verdict.Error {
 		t.Errorf("%v, %v", v.Outcome, err)
 	}
 }

@@ -40,16 +40,16 @@ func (r required) why() string {
 	return fmt.Sprintf("tokgate adds this threshold because %s ignores failed requests. To allow some failures, set a threshold on success", label(r.impliedBy))
 }
 
-func (r required) unjudged(policy plan.Policy) Verdict {
+func (r required) unjudged(policy plan.Policy) verdict.Verdict {
 	t := ThresholdOf(r.Threshold)
 	t.Implied = r.impliedBy != nil
-	return Verdict{Kind: KindSLA, Severity: r.severity, Threshold: t, Test: untested(policy),
-		Place: Place{File: r.Range.Filename, Line: r.Range.Start.Line}}
+	return verdict.Verdict{Kind: verdict.KindSLA, Severity: r.severity, Threshold: t, Test: untested(policy),
+		Place: verdict.Place{File: r.Range.Filename, Line: r.Range.Start.Line}}
 }
 
 // untested is the result of a test that has no value yet.
-func untested(p plan.Policy) Test {
-	return Test{Decide: string(p.Decide), Interval: verdict.Interval{Confidence: 1 - p.Alpha()}, Value: metric.None("not judged")}
+func untested(p plan.Policy) verdict.Test {
+	return verdict.Test{Decide: string(p.Decide), Interval: verdict.Interval{Confidence: 1 - p.Alpha()}, Value: metric.None("not judged")}
 }
 
 // requirements lists what one level of a workload must meet: the thresholds that the plan declares,
@@ -146,10 +146,10 @@ func atCapacity(w *plan.Workload) []required {
 // judgedThreshold is a threshold with its verdict.
 type judgedThreshold struct {
 	threshold *plan.Threshold
-	*Verdict
+	*verdict.Verdict
 }
 
-func pairs(list []required, verdicts []Verdict) []judgedThreshold {
+func pairs(list []required, verdicts []verdict.Verdict) []judgedThreshold {
 	out := make([]judgedThreshold, len(verdicts))
 	for i := range verdicts {
 		out[i] = judgedThreshold{list[i].Threshold, &verdicts[i]}

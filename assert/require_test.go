@@ -26,29 +26,29 @@ func TestRefusing(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
 		failed     int
-		want       Outcome
+		want       verdict.Outcome
 		says       string
 	}{
-		{"ttft", "p50 < 2s", 0, Pass, "success 100% > 98%: 0 of 200 requests failed (0%, allowed 2%)"},
-		{"ttft", "p50 < 2s", 4, Pass, "success 98% = 98%: 4 of 200 requests failed (2%, allowed 2%)"},
-		{"ttft", "p50 < 2s", 5, Inconclusive, "success 97.5% < 98%: 5 of 200 requests failed (2.5%, allowed 2%)"},
-		{"ttft", "p50 < 2s", 40, Fail, "success 80% < 98%: 40 of 200 requests failed (20%, allowed 2%)"},
-		{"throughput", "> 10 tok/s", 4, Pass, "4 of 200"},
-		{"throughput", "> 10 tok/s", 40, Fail, "40 of 200"},
+		{"ttft", "p50 < 2s", 0, verdict.Pass, "success 100% > 98%: 0 of 200 requests failed (0%, allowed 2%)"},
+		{"ttft", "p50 < 2s", 4, verdict.Pass, "success 98% = 98%: 4 of 200 requests failed (2%, allowed 2%)"},
+		{"ttft", "p50 < 2s", 5, verdict.Inconclusive, "success 97.5% < 98%: 5 of 200 requests failed (2.5%, allowed 2%)"},
+		{"ttft", "p50 < 2s", 40, verdict.Fail, "success 80% < 98%: 40 of 200 requests failed (20%, allowed 2%)"},
+		{"throughput", "> 10 tok/s", 4, verdict.Pass, "4 of 200"},
+		{"throughput", "> 10 tok/s", 40, verdict.Fail, "40 of 200"},
 	} {
 		p, run := gate(refusing(c.failed), threshold(c.name, c.text))
 		v := Judge(p, run, Options{})
 		own := verdictOf(t, v, required{Threshold: threshold(c.name, c.text)}.name()+" at 4")
-		must.Need(t, own.Outcome == Pass, "%s %s with %d failures: %v %s", c.name, c.text, c.failed, own.Outcome, own.Message)
+		must.Need(t, own.Outcome == verdict.Pass, "%s %s with %d failures: %v %s", c.name, c.text, c.failed, own.Outcome, own.Message)
 		implied := verdictOf(t, v, "sla.success.implied at 4")
 		if !implied.Threshold.Implied || implied.Outcome != c.want || v.Outcome != c.want || !strings.Contains(implied.Message, c.says) {
 			t.Errorf("%s %s with %d failures: %v %q, the run %v", c.name, c.text, c.failed, implied.Outcome, implied.Message, v.Outcome)
 		}
-		must.Hold(t, c.want != Inconclusive || implied.Needs != "", "%d failures: nothing says what would decide", c.failed)
+		must.Hold(t, c.want != verdict.Inconclusive || implied.Needs != "", "%d failures: nothing says what would decide", c.failed)
 		// The point estimate decides without a test.
 		p.Workloads[0].Policy.Decide = plan.Estimate
 		got := verdictOf(t, Judge(p, run, Options{}), "sla.success.implied at 4")
-		must.Hold(t, (got.Outcome == Pass) == (c.failed <= 4) && got.Outcome != Inconclusive, "an estimate with %d failures: %v", c.failed, got.Outcome)
+		must.Hold(t, (got.Outcome == verdict.Pass) == (c.failed <= 4) && got.Outcome != verdict.Inconclusive, "an estimate with %d failures: %v", c.failed, got.Outcome)
 	}
 }
 
@@ -101,13 +101,13 @@ func TestRefusingAPart(t *testing.T) {
 	s := shape{n: 20, rounds: 10, perRound: 120, failed: func(_, i int) bool { return i%60 == 19 }}
 	bound := []*plan.Threshold{threshold("ttft", "p50 < 2s")}
 	p, run := mixGate(s, map[string][]*plan.Threshold{"production": bound})
-	got := map[string]Outcome{}
+	got := map[string]verdict.Outcome{}
 	for _, x := range Judge(p, run, Options{}).List {
 		if x.Name == "sla.success.implied at 4" {
 			got[x.Workload] = x.Outcome
 		}
 	}
-	want := map[string]Outcome{"production": Pass, "production/chat": Pass, "production/rag": Pass, "production/long": Fail}
+	want := map[string]verdict.Outcome{"production": verdict.Pass, "production/chat": verdict.Pass, "production/rag": verdict.Pass, "production/long": verdict.Fail}
 	must.Same(t, "", want, got)
 	// Whoever overloads on purpose says how many may fail, for the mix or for one part.
 	p.Workloads[0].SLAs[0].Thresholds = append(p.Workloads[0].SLAs[0].Thresholds, threshold("success", "rate >= 90%"))
@@ -119,12 +119,12 @@ func TestRefusingAPart(t *testing.T) {
 // At a look a server that certainly refuses too many fails early. One that may refuse too many goes
 // on being measured, whatever its percentiles.
 func TestRefusingAtALook(t *testing.T) {
-	for failed, want := range map[int]Outcome{0: Pass, 5: Inconclusive, 40: Fail} {
+	for failed, want := range map[int]verdict.Outcome{0: verdict.Pass, 5: verdict.Inconclusive, 40: verdict.Fail} {
 		l := refusing(failed)
 		p, _ := gate(l, threshold("ttft", "p50 < 2s"))
 		p.Workloads[0].Loads[0].Levels[0].Requests = 400 // as many again are planned
 		v := JudgeLook(p, p.Workloads[0], l, metric.Look{Requests: 200, Planned: 2})
-		must.Hold(t, v.Outcome == want && (want == Pass || v.Binding == "success"), "%d of 200 failed: %v, %q binds", failed, v.Outcome, v.Binding)
+		must.Hold(t, v.Outcome == want && (want == verdict.Pass || v.Binding == "success"), "%d of 200 failed: %v, %q binds", failed, v.Outcome, v.Binding)
 		l.Probe = &metric.Probe{}
 		p.Workloads[0].SLAs[0].AtCapacity = true
 		p.Workloads[0].Capacity = &plan.Capacity{Over: metric.ClosedLoop, From: 1, UpTo: 8}

@@ -35,29 +35,29 @@ func (j *judge) residues() {
 	}
 }
 
-func (j *judge) residue(s *plan.Server, w *plan.Workload, level string, of *plan.Residue) Verdict {
-	v := Verdict{Kind: KindResidue, Server: s.Address(), Workload: w.Address(), Level: level, Name: "residue at " + level,
-		Severity: verdict.Severity(of.Severity), Test: Test{Value: metric.None("a residue has no single value")},
-		Place: Place{File: of.Range.Filename, Line: of.Range.Start.Line}}
+func (j *judge) residue(s *plan.Server, w *plan.Workload, level string, of *plan.Residue) verdict.Verdict {
+	v := verdict.Verdict{Kind: verdict.KindResidue, Server: s.Address(), Workload: w.Address(), Level: level, Name: "residue at " + level,
+		Severity: verdict.Severity(of.Severity), Test: verdict.Test{Value: metric.None("a residue has no single value")},
+		Place: verdict.Place{File: of.Range.Filename, Line: of.Range.Start.Line}}
 	const unknown = "what the server kept of the load is not known: "
 	switch l := j.recorded[levelKey{s.Address(), w.Address(), level}]; {
 	case l != nil && l.Skipped == metric.SkippedOnly:
-		v.Outcome, v.Message = Skipped, "left out: not selected"
+		v.Outcome, v.Message = verdict.Skipped, "left out: not selected"
 	case l == nil || l.Residue == nil:
-		v.Outcome, v.Message = Error, "what the server kept of the load was not measured"+verdict.Because(j.serverError(s.Address()))
+		v.Outcome, v.Message = verdict.Error, "what the server kept of the load was not measured"+verdict.Because(j.serverError(s.Address()))
 	case l.Residue.Why != "":
-		v.Outcome, v.Message = Error, unknown+verdict.OneLine(l.Residue.Why)
+		v.Outcome, v.Message = verdict.Error, unknown+verdict.OneLine(l.Residue.Why)
 	default:
 		judgeResidue(&v, l.Residue)
-		if v.Outcome == Pass && w.Leaving() > 0 && l.Departures() == nil {
-			v.Outcome, v.Message = Error, unknown+"no client left. Let clients leave earlier, or send more requests"
+		if v.Outcome == verdict.Pass && w.Leaving() > 0 && l.Departures() == nil {
+			v.Outcome, v.Message = verdict.Error, unknown+"no client left. Let clients leave earlier, or send more requests"
 		}
 	}
 	return v
 }
 
 // judgeResidue compares what a server takes after a level with what it took before.
-func judgeResidue(v *Verdict, r *metric.Residue) {
+func judgeResidue(v *verdict.Verdict, r *metric.Residue) {
 	left, unknown := kept(r)
 	switch wasted := r.Wasted(); {
 	case !r.Made.OK && r.Left > 0:
@@ -80,16 +80,16 @@ func judgeResidue(v *Verdict, r *metric.Residue) {
 	after := fmt.Sprintf("%s after the load, in which tokgate cancelled %s", metric.Format(metric.Seconds, r.Settled.Seconds()), verdict.Count(r.Left, "requests"))
 	switch {
 	case len(left) > 0:
-		v.Outcome, v.Message = Fail, after+": "+strings.Join(left, "; ")
+		v.Outcome, v.Message = verdict.Fail, after+": "+strings.Join(left, "; ")
 	case !r.Before.Running.OK || !r.After.Running.OK:
 		why := r.Before.Running.Why
 		if r.Before.Running.OK {
 			why = r.After.Running.Why
 		}
-		v.Outcome, v.Message = Error, "what the server kept of the load is not known: "+verdict.OneLine(why)
+		v.Outcome, v.Message = verdict.Error, "what the server kept of the load is not known: "+verdict.OneLine(why)
 		return
 	default:
-		v.Outcome, v.Message = Pass, after+", the server is as before"
+		v.Outcome, v.Message = verdict.Pass, after+", the server is as before"
 	}
 	if r.Left > 0 {
 		v.Note(fmt.Sprintf("a leak in fewer than %s of the cancelled requests may go unnoticed", metric.FormatDigits(metric.Ratio, min(3/float64(r.Left), 1), 2)))

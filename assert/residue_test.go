@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -18,28 +19,28 @@ func TestResidue(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		change func(*metric.Residue)
-		want   Outcome
+		want   verdict.Outcome
 		said   []string
 	}{
-		{"nothing", func(*metric.Residue) {}, Pass, []string{"1 s after the load, in which tokgate cancelled 300 requests, the server is as before", "a leak in fewer than 1% of"}}, // 3/300
-		{"six slots", func(r *metric.Residue) { r.After.Running = metric.Some(6) }, Fail, []string{"requests running: 6, 0 before (0.02 for each cancelled request)"}},
-		{"one in the queue", func(r *metric.Residue) { r.After.Waiting = metric.Some(1) }, Fail, []string{"requests waiting: 1, 0 before"}},
-		{"KV cache", func(r *metric.Residue) { r.After.KV = metric.Some(0.03) }, Fail, []string{"KV cache in use: 3%, 0% before (0.01% for each cancelled request)"}},
+		{"nothing", func(*metric.Residue) {}, verdict.Pass, []string{"1 s after the load, in which tokgate cancelled 300 requests, the server is as before", "a leak in fewer than 1% of"}}, // 3/300
+		{"six slots", func(r *metric.Residue) { r.After.Running = metric.Some(6) }, verdict.Fail, []string{"requests running: 6, 0 before (0.02 for each cancelled request)"}},
+		{"one in the queue", func(r *metric.Residue) { r.After.Waiting = metric.Some(1) }, verdict.Fail, []string{"requests waiting: 1, 0 before"}},
+		{"KV cache", func(r *metric.Residue) { r.After.KV = metric.Some(0.03) }, verdict.Fail, []string{"KV cache in use: 3%, 0% before (0.01% for each cancelled request)"}},
 		{"a cache that counts", func(r *metric.Residue) {
 			r.Before.KV, r.After.KV = metric.None("the engine counts cached blocks too"), metric.None("the engine counts cached blocks too")
-		}, Pass, []string{"not checked: KV cache in use"}},
+		}, verdict.Pass, []string{"not checked: KV cache in use"}},
 		// 300 clients may cost 8 tokens each: 10,000 + 2,400 + a quarter of 10,000.
-		{"tokens of a few steps", func(r *metric.Residue) { r.Made = metric.Some(14_900) }, Pass, nil},
-		{"work that went on", func(r *metric.Residue) { r.Made = metric.Some(14_901) }, Fail, []string{"it made 25% of the tokens that clients who left did not wait for"}},
-		{"tokens unknown", func(r *metric.Residue) { r.Made = metric.None("not counted") }, Pass, []string{"not checked: tokens made for nobody"}},
-		{"slow", func(r *metric.Residue) { r.After.Alone = 66 * time.Millisecond }, Fail, []string{"a request alone waits 66 ms for its first token, at most 30 ms before"}},
-		{"gone", func(r *metric.Residue) { r.After = metric.Occupied{Running: metric.None("could not be read")} }, Fail, []string{"a request alone gets no answer"}},
-		{"nothing reported", func(r *metric.Residue) { r.Before.Running = metric.None("the server does not report it") }, Error, []string{"not known: the server does not report it"}},
-		{"unread at the end", func(r *metric.Residue) { r.After.Running = metric.None("the page could not be read") }, Error, []string{"not known: the page could not be read"}},
-		{"unknown", func(r *metric.Residue) { r.Why = "others use the server" }, Error, []string{"not known: others use the server"}},
-		{"a burst as before", func(r *metric.Residue) { r.Burst, r.Before.AtOnce, r.After.AtOnce = 256, 32, 29 }, Pass, []string{"of 256 requests at once the server answered 29 together, 32 before"}},
-		{"a burst of which it takes less", func(r *metric.Residue) { r.Burst, r.Before.AtOnce, r.After.AtOnce = 256, 32, 28 }, Fail, []string{"of 256 requests at once it answers 28 together, 32 before"}},
-		{"a soak, in which nobody left", func(r *metric.Residue) { r.Left, r.Owed = 0, 0 }, Pass, []string{"cancelled 0 requests"}},
+		{"tokens of a few steps", func(r *metric.Residue) { r.Made = metric.Some(14_900) }, verdict.Pass, nil},
+		{"work that went on", func(r *metric.Residue) { r.Made = metric.Some(14_901) }, verdict.Fail, []string{"it made 25% of the tokens that clients who left did not wait for"}},
+		{"tokens unknown", func(r *metric.Residue) { r.Made = metric.None("not counted") }, verdict.Pass, []string{"not checked: tokens made for nobody"}},
+		{"slow", func(r *metric.Residue) { r.After.Alone = 66 * time.Millisecond }, verdict.Fail, []string{"a request alone waits 66 ms for its first token, at most 30 ms before"}},
+		{"gone", func(r *metric.Residue) { r.After = metric.Occupied{Running: metric.None("could not be read")} }, verdict.Fail, []string{"a request alone gets no answer"}},
+		{"nothing reported", func(r *metric.Residue) { r.Before.Running = metric.None("the server does not report it") }, verdict.Error, []string{"not known: the server does not report it"}},
+		{"unread at the end", func(r *metric.Residue) { r.After.Running = metric.None("the page could not be read") }, verdict.Error, []string{"not known: the page could not be read"}},
+		{"unknown", func(r *metric.Residue) { r.Why = "others use the server" }, verdict.Error, []string{"not known: others use the server"}},
+		{"a burst as before", func(r *metric.Residue) { r.Burst, r.Before.AtOnce, r.After.AtOnce = 256, 32, 29 }, verdict.Pass, []string{"of 256 requests at once the server answered 29 together, 32 before"}},
+		{"a burst of which it takes less", func(r *metric.Residue) { r.Burst, r.Before.AtOnce, r.After.AtOnce = 256, 32, 28 }, verdict.Fail, []string{"of 256 requests at once it answers 28 together, 32 before"}},
+		{"a soak, in which nobody left", func(r *metric.Residue) { r.Left, r.Owed = 0, 0 }, verdict.Pass, []string{"cancelled 0 requests"}},
 	} {
 		l := shape{rounds: 3, perRound: 20}.level()
 		p, run := gate(l)
@@ -64,14 +65,14 @@ func TestResidueOfNothing(t *testing.T) {
 	leaves := &plan.Cancel{Share: 0.2, After: time.Second}
 	for name, tt := range map[string]struct {
 		change   func(*plan.Plan, *metric.Run)
-		want     Outcome
+		want     verdict.Outcome
 		severity plan.Severity
 	}{
-		"not observed":   {func(_ *plan.Plan, run *metric.Run) { run.Levels[0].Residue = nil }, Error, plan.SeverityError},
-		"no level":       {func(_ *plan.Plan, run *metric.Run) { run.Levels = nil }, Error, plan.SeverityError},
-		"nobody left":    {func(*plan.Plan, *metric.Run) {}, Error, plan.SeverityError},
-		"not selected":   {func(_ *plan.Plan, run *metric.Run) { run.Levels[0].Skipped = metric.SkippedOnly }, Skipped, plan.SeverityError},
-		"of an endpoint": {func(p *plan.Plan, _ *metric.Run) { p.Servers[0].Endpoint = &plan.Endpoint{} }, Error, plan.SeverityWarn},
+		"not observed":   {func(_ *plan.Plan, run *metric.Run) { run.Levels[0].Residue = nil }, verdict.Error, plan.SeverityError},
+		"no level":       {func(_ *plan.Plan, run *metric.Run) { run.Levels = nil }, verdict.Error, plan.SeverityError},
+		"nobody left":    {func(*plan.Plan, *metric.Run) {}, verdict.Error, plan.SeverityError},
+		"not selected":   {func(_ *plan.Plan, run *metric.Run) { run.Levels[0].Skipped = metric.SkippedOnly }, verdict.Skipped, plan.SeverityError},
+		"of an endpoint": {func(p *plan.Plan, _ *metric.Run) { p.Servers[0].Endpoint = &plan.Endpoint{} }, verdict.Error, plan.SeverityWarn},
 	} {
 		l := shape{rounds: 3, perRound: 20}.level()
 		p, run := gate(l)

@@ -158,7 +158,7 @@ func (st standstill) quantile(measured []float64, share float64) float64 {
 // stoodStill adds a note if the server stood still. The note says what the TTFT would be for
 // requests that arrive at any time. The verdict on the load gets it, and so does a passing
 // threshold on TTFT that such requests would not meet.
-func (s *subject) stoodStill(load *Verdict, thresholds []judgedThreshold) {
+func (s *subject) stoodStill(load *verdict.Verdict, thresholds []judgedThreshold) {
 	st := s.standstill()
 	if len(st.spans) == 0 {
 		return
@@ -178,7 +178,7 @@ func (s *subject) stoodStill(load *Verdict, thresholds []judgedThreshold) {
 	for i := range thresholds {
 		t := thresholds[i].threshold
 		if name := t.Metric.Name; name != "ttft" && name != "ttfa" || t.Stat.Kind != metric.Percentile || sample.Upward(t.Op) ||
-			thresholds[i].Outcome != Pass {
+			thresholds[i].Outcome != verdict.Pass {
 			continue
 		}
 		if over := st.waits(s.observe(t.Metric).all(t.Op).Values, t.Limit); over > t.Allowed() {

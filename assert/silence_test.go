@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
@@ -125,7 +126,7 @@ func TestFreezeIsSeen(t *testing.T) {
 		p.Workloads[0].SLAs[0].Thresholds[0].Limit = 0.2
 		v := Judge(p, run, Options{})
 		load, ttft := verdictOf(t, v, "load at 4"), verdictOf(t, v, "sla.ttft.p95 at 4")
-		must.Need(t, load.Outcome == Pass && ttft.Outcome == Pass, "%s: %v %s, %v %s", name, load.Outcome, load.Message, ttft.Outcome, ttft.Message)
+		must.Need(t, load.Outcome == verdict.Pass && ttft.Outcome == verdict.Pass, "%s: %v %s, %v %s", name, load.Outcome, load.Message, ttft.Outcome, ttft.Message)
 		said := strings.Contains(strings.Join(load.NotesOf(), "\n"), "standstill: all streams stood still 15 times, for up to 1.01 s each time, and for 9.96% of the time in total")
 		told := strings.Contains(strings.Join(ttft.NotesOf(), "\n"), "standstill: if requests arrived at random times, about ")
 		frozen := name == "frozen"

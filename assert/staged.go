@@ -76,7 +76,7 @@ func (s *subject) stagedError(p *plan.Plan, looks []seenAt, level plan.Level) (f
 // inStages judges thresholds at a look of a staged comparison: each passes at the error of one test,
 // and fails at the smaller error of as many tests as the plan has for the workload. A percentile or a
 // mean waits until the server has started compare.LeastStarts times, because starts differ.
-func (s *subject) inStages(list []required, fail float64) []Verdict {
+func (s *subject) inStages(list []required, fail float64) []verdict.Verdict {
 	out := s.thresholds(list)
 	pass := s.alpha
 	s.alpha = fail
@@ -84,14 +84,14 @@ func (s *subject) inStages(list []required, fail float64) []Verdict {
 	s.alpha = pass
 	for i := range out {
 		v := &out[i]
-		if v.Outcome == Fail && strict[i].Outcome != Fail {
-			v.Outcome = Inconclusive
+		if v.Outcome == verdict.Fail && strict[i].Outcome != verdict.Fail {
+			v.Outcome = verdict.Inconclusive
 			v.Note("judged alone, this threshold would fail. But all that the plan requires is tested together, so one of them may fail by chance")
 		}
 		t := list[i].Threshold
 		if few := len(s.level.Rounds) < compare.LeastStarts; few && !t.Stat.Exact() && !t.Stat.IsShare() && t.Metric.Name != "success" &&
-			(v.Outcome == Pass || v.Outcome == Fail) {
-			v.Outcome, v.More = Inconclusive, 0
+			(v.Outcome == verdict.Pass || v.Outcome == verdict.Fail) {
+			v.Outcome, v.More = verdict.Inconclusive, 0
 			v.Needs = "needs " + verdict.Count(compare.LeastStarts, "starts") + " of the server, because starts differ"
 		}
 	}

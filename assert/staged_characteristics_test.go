@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -50,12 +51,12 @@ func (o stagedOutcomes) minutes() float64    { return o.meanStarts() / 16 } // o
 func (o *stagedOutcomes) add(v Verdicts, k int, truth float64) {
 	o.n, o.starts = o.n+1, o.starts+2*k
 	switch v.Outcome {
-	case Pass:
+	case verdict.Pass:
 		o.green++
 		if want := fmt.Sprintf("fewer than %d of 100 starts", int(100*(1-math.Pow(0.05, 1/float64(k))))); !strings.Contains(v.Comparisons[0].Line, want) {
 			o.unmissing++
 		}
-	case Fail:
+	case verdict.Fail:
 		o.red++
 	}
 	if c := v.Comparisons[0].Changes[0]; c.Low.OK {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/answers"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -122,8 +123,8 @@ func TestLongStagedMembersAtTheirLimits(t *testing.T) {
 				v, k := m.run(r, 60)
 				o := &outcomes[i]
 				o.n, o.starts = o.n+1, o.starts+2*k
-				o.green += map[bool]int{true: 1}[v.Outcome == Pass]
-				o.red += map[bool]int{true: 1}[v.Outcome == Fail]
+				o.green += map[bool]int{true: 1}[v.Outcome == verdict.Pass]
+				o.red += map[bool]int{true: 1}[v.Outcome == verdict.Fail]
 			}
 		})
 	}

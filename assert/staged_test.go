@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -60,34 +61,34 @@ func TestStagedMembers(t *testing.T) {
 		d      duel
 		change func(*plan.Plan, *metric.Run)
 		stops  int // rounds at the look that stops it
-		want   Outcome
+		want   verdict.Outcome
 		open   string // members that are open at the first look
 	}{
-		{"nothing changed", duel{claims: []*plan.Claim{tolerate("ttft mean +5%")}}, nil, 3, Pass, ""},
-		{"far too slow", duel{candidate: constant(1.2), claims: []*plan.Claim{tolerate("ttft mean +5%")}}, nil, 3, Fail, ""},
+		{"nothing changed", duel{claims: []*plan.Claim{tolerate("ttft mean +5%")}}, nil, 3, verdict.Pass, ""},
+		{"far too slow", duel{candidate: constant(1.2), claims: []*plan.Claim{tolerate("ttft mean +5%")}}, nil, 3, verdict.Fail, ""},
 		// A percentile over all starts needs five of them.
-		{"a threshold that waits", duel{claims: []*plan.Claim{tolerate("ttft mean +5%")}}, sla("ttft p95 < 2s"), 5, Pass, "sla.ttft.p95 at 4"},
-		{"a mean of the candidate waits as well", duel{claims: []*plan.Claim{tolerate("ttft mean +5%")}}, sla("ttft mean < 2s"), 5, Pass, "sla.ttft.mean at 4"},
-		{"an exact one need not", duel{claims: []*plan.Claim{tolerate("ttft mean +5%")}}, sla("ttft max < 2s"), 3, Pass, ""},
-		{"an exact one that nothing mends", duel{control: constant(3), candidate: constant(3), claims: []*plan.Claim{tolerate("ttft mean +5%")}}, sla("ttft max < 2s"), 3, Fail, ""},
+		{"a threshold that waits", duel{claims: []*plan.Claim{tolerate("ttft mean +5%")}}, sla("ttft p95 < 2s"), 5, verdict.Pass, "sla.ttft.p95 at 4"},
+		{"a mean of the candidate waits as well", duel{claims: []*plan.Claim{tolerate("ttft mean +5%")}}, sla("ttft mean < 2s"), 5, verdict.Pass, "sla.ttft.mean at 4"},
+		{"an exact one need not", duel{claims: []*plan.Claim{tolerate("ttft mean +5%")}}, sla("ttft max < 2s"), 3, verdict.Pass, ""},
+		{"an exact one that nothing mends", duel{control: constant(3), candidate: constant(3), claims: []*plan.Claim{tolerate("ttft mean +5%")}}, sla("ttft max < 2s"), 3, verdict.Fail, ""},
 		// Of 3 · 40 requests with no failure, a success of 98 % is not certain; of 7 · 40 it is.
-		{"counts wait for their number", duel{claims: []*plan.Claim{tolerate("ttft mean +5%", "success rate -2pp")}}, nil, 7, Pass, "success rate"},
+		{"counts wait for their number", duel{claims: []*plan.Claim{tolerate("ttft mean +5%", "success rate -2pp")}}, nil, 7, verdict.Pass, "success rate"},
 		// The candidate refuses every fourth request: tokgate's own limit ends the comparison.
-		{"certain harm by what tokgate requires", duel{candidateFails: every(4), claims: []*plan.Claim{tolerate("ttft p50 +5%")}}, nil, 3, Fail, ""},
+		{"certain harm by what tokgate requires", duel{candidateFails: every(4), claims: []*plan.Claim{tolerate("ttft p50 +5%")}}, nil, 3, verdict.Fail, ""},
 		// The fourth start of a side is its third warm one. The cold one is not compared.
-		{"warm starts", duel{claims: []*plan.Claim{tolerate("ttft mean +5%", "start_warm mean +10%")}}, starts(7000*time.Second, 63*time.Second), 4, Pass, "start_warm mean"},
-		{"warm starts that take longer", duel{claims: []*plan.Claim{tolerate("ttft mean +5%", "start_warm mean +10%")}}, starts(600*time.Second, 72*time.Second), 4, Fail, "start_warm mean"},
-		{"no start is recorded", duel{claims: []*plan.Claim{tolerate("start_warm mean +10%")}}, nil, 12, Inconclusive, "start_warm mean"},
+		{"warm starts", duel{claims: []*plan.Claim{tolerate("ttft mean +5%", "start_warm mean +10%")}}, starts(7000*time.Second, 63*time.Second), 4, verdict.Pass, "start_warm mean"},
+		{"warm starts that take longer", duel{claims: []*plan.Claim{tolerate("ttft mean +5%", "start_warm mean +10%")}}, starts(600*time.Second, 72*time.Second), 4, verdict.Fail, "start_warm mean"},
+		{"no start is recorded", duel{claims: []*plan.Claim{tolerate("start_warm mean +10%")}}, nil, 12, verdict.Inconclusive, "start_warm mean"},
 		{"limits on starts", duel{claims: []*plan.Claim{tolerate("ttft mean +5%")}}, func(p *plan.Plan, run *metric.Run) {
 			starts(600*time.Second, 60*time.Second)(p, run)
 			sla("start_warm max < 61s", "start_cold max < 601s")(p, run)
-		}, 3, Pass, ""},
+		}, 3, verdict.Pass, ""},
 		{"a warm start above its limit", duel{claims: []*plan.Claim{tolerate("ttft mean +5%")}}, func(p *plan.Plan, run *metric.Run) {
 			starts(600*time.Second, 60*time.Second)(p, run)
 			sla("start_warm max < 59s")(p, run)
-		}, 3, Fail, ""},
-		{"limits on starts that are not recorded", duel{claims: []*plan.Claim{tolerate("ttft mean +5%")}}, sla("start_warm max < 61s"), 3, Error, "sla.start_warm.max at 4"},
-		{"one that only warns decides nothing", duel{candidate: constant(1.2), claims: []*plan.Claim{tolerate("ttft mean +50%"), {Severity: plan.SeverityWarn, Changes: tolerate("e2e mean +5%").Changes}}}, nil, 3, Pass, ""},
+		}, 3, verdict.Fail, ""},
+		{"limits on starts that are not recorded", duel{claims: []*plan.Claim{tolerate("ttft mean +5%")}}, sla("start_warm max < 61s"), 3, verdict.Error, "sla.start_warm.max at 4"},
+		{"one that only warns decides nothing", duel{candidate: constant(1.2), claims: []*plan.Claim{tolerate("ttft mean +50%"), {Severity: plan.SeverityWarn, Changes: tolerate("e2e mean +5%").Changes}}}, nil, 3, verdict.Pass, ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			row.d.rounds, row.d.perRound = 12, 40
@@ -129,7 +130,7 @@ func TestStagedFutile(t *testing.T) {
 	_, _, at := looksOf(t, duel{rounds: 12, perRound: 4, control: alternating(1), candidate: alternating(1.05), claims: []*plan.Claim{tolerate("ttft mean +5%")}}, nil)
 	v := at(4)
 	c := v.Comparisons[0]
-	if !c.Stage.Futile || v.Outcome != Inconclusive || !strings.Contains(c.Line, "Undecided after 4 starts of each, so it stopped: 8 more of each would decide with a chance of") || !strings.Contains(c.Line, "Starts differ by") {
+	if !c.Stage.Futile || v.Outcome != verdict.Inconclusive || !strings.Contains(c.Line, "Undecided after 4 starts of each, so it stopped: 8 more of each would decide with a chance of") || !strings.Contains(c.Line, "Starts differ by") {
 		t.Errorf("%v: %+v: %s", v.Outcome, c.Stage, c.Line)
 	}
 }
@@ -139,13 +140,13 @@ func TestStagedFutile(t *testing.T) {
 func TestStagedTooSlow(t *testing.T) {
 	for _, row := range []struct {
 		claim string
-		want  Outcome
+		want  verdict.Outcome
 		line  string
 	}{
 		// Two of four requests had waited for 9 s when the leg was ended, and two of them took 1 s, like
 		// the control's: a mean of at least 5 s.
-		{"ttft mean +50%", Fail, "ab: no for chat. 3 starts of each"},
-		{"success rate -50pp", Inconclusive, "ab: no for chat. The candidate is too slow to measure: its legs reached their limit of time, and no requirement certainly fails by then"},
+		{"ttft mean +50%", verdict.Fail, "ab: no for chat. 3 starts of each"},
+		{"success rate -50pp", verdict.Inconclusive, "ab: no for chat. The candidate is too slow to measure: its legs reached their limit of time, and no requirement certainly fails by then"},
 	} {
 		_, _, at := looksOf(t, duel{rounds: 12, perRound: 4, claims: []*plan.Claim{tolerate(row.claim)}}, func(_ *plan.Plan, run *metric.Run) {
 			for _, r := range run.Levels[1].Rounds {
@@ -165,7 +166,7 @@ func TestStagedTooSlow(t *testing.T) {
 			t.Errorf("%s: %v, stop %v: %s\n%s", row.claim, v.Outcome, c.Stage.Stop, c.Line, strings.Join(names(v), "\n"))
 		}
 		for _, one := range v.List {
-			must.Hold(t, one.Outcome != Pass || one.Kind == KindServer || one.Kind == KindLoad, "%s: %s passes", row.claim, one.Name)
+			must.Hold(t, one.Outcome != verdict.Pass || one.Kind == verdict.KindServer || one.Kind == verdict.KindLoad, "%s: %s passes", row.claim, one.Name)
 		}
 	}
 }
@@ -176,12 +177,12 @@ func TestStagedCorrects(t *testing.T) {
 	d := duel{rounds: 8, perRound: 40, candidate: func(r, _ int) float64 { return []float64{1.12, 1.2, 1.07, 1.16, 1.2, 1.09, 1.18, 1.15}[r] },
 		claims: []*plan.Claim{tolerate("ttft mean +10%")}}
 	_, _, at := looksOf(t, d, nil)
-	if v := verdictOf(t, at(8), "compare.ab.tolerate.ttft.mean at 4"); v.Outcome != Fail {
+	if v := verdictOf(t, at(8), "compare.ab.tolerate.ttft.mean at 4"); v.Outcome != verdict.Fail {
 		t.Errorf("alone: %v %s", v.Outcome, v.Message)
 	}
 	d.claims = []*plan.Claim{tolerate("ttft mean +10%", "ttft p50 +50%", "e2e mean +50%", "ttft p95 +50%", "throughput -50%")}
 	_, _, at = looksOf(t, d, nil)
-	if v := verdictOf(t, at(8), "compare.ab.tolerate.ttft.mean at 4"); v.Outcome != Inconclusive || !strings.Contains(strings.Join(v.NotesOf(), " "), "all that the plan requires is tested together") {
+	if v := verdictOf(t, at(8), "compare.ab.tolerate.ttft.mean at 4"); v.Outcome != verdict.Inconclusive || !strings.Contains(strings.Join(v.NotesOf(), " "), "all that the plan requires is tested together") {
 		t.Errorf("among five: %v %s %q", v.Outcome, v.Message, v.Notes)
 	}
 }
@@ -218,7 +219,7 @@ func TestStagedFailsClosed(t *testing.T) {
 		at(3)
 		row.change(run)
 		v := Judge(p, run, Options{})
-		if text := strings.Join(names(v), "\n"); v.Outcome == Pass || !strings.Contains(text, row.says) {
+		if text := strings.Join(names(v), "\n"); v.Outcome == verdict.Pass || !strings.Contains(text, row.says) {
 			t.Errorf("%s: %v, want %q:\n%s", row.name, v.Outcome, row.says, text)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"sort"
 	"time"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -38,7 +39,7 @@ func (s *subject) sure(t *plan.Threshold) bool {
 		}
 		alone.Rounds = append(alone.Rounds, c)
 	}
-	return s.judgedOn(&whole, &alone, t) == Fail
+	return s.judgedOn(&whole, &alone, t) == verdict.Fail
 }
 
 // aftermaths returns a function that reports whether a time lies in a standstill of the round, or

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
@@ -33,21 +34,21 @@ func TestSureFailures(t *testing.T) {
 		recorded bool // standstills
 		stood    int  // rounds with a standstill
 		success  string
-		want     Outcome
+		want     verdict.Outcome
 		sure     bool
 	}{
-		{"nothing failed", nil, nil, true, 5, "every", Error, false},
-		{"five refused", last, refused, true, 5, "every", Fail, true},
-		{"five refused, and a share of 90 % is allowed", last, refused, true, 5, "rate >= 90%", Inconclusive, false},
-		{"an overdue request refused", overdue, refused, true, 5, "every", Error, false},
-		{"timed out", last, failure(metric.FailTimeout, 0), true, 5, "every", Error, false},
-		{"connections refused", last, failure(metric.FailConnect, 0), true, 5, "every", Error, false},
-		{"no file descriptor", last, failure(metric.FailLocal, 0), true, 5, "every", Error, false},
-		{"too slow for the server", last, failure(metric.FailStatus, 408), true, 5, "every", Error, false},
-		{"sent late", last, func(x *metric.Sample) { refused(x); x.Scheduled -= 100 * ms }, true, 5, "every", Error, false},
-		{"sent a little late", last, func(x *metric.Sample) { refused(x); x.Scheduled -= 10 * ms }, true, 5, "every", Fail, true},
-		{"standstills not recorded", last, refused, false, 5, "every", Error, false},
-		{"not recorded, in an undisturbed round", last, refused, false, 0, "every", Fail, true},
+		{"nothing failed", nil, nil, true, 5, "every", verdict.Error, false},
+		{"five refused", last, refused, true, 5, "every", verdict.Fail, true},
+		{"five refused, and a share of 90 % is allowed", last, refused, true, 5, "rate >= 90%", verdict.Inconclusive, false},
+		{"an overdue request refused", overdue, refused, true, 5, "every", verdict.Error, false},
+		{"timed out", last, failure(metric.FailTimeout, 0), true, 5, "every", verdict.Error, false},
+		{"connections refused", last, failure(metric.FailConnect, 0), true, 5, "every", verdict.Error, false},
+		{"no file descriptor", last, failure(metric.FailLocal, 0), true, 5, "every", verdict.Error, false},
+		{"too slow for the server", last, failure(metric.FailStatus, 408), true, 5, "every", verdict.Error, false},
+		{"sent late", last, func(x *metric.Sample) { refused(x); x.Scheduled -= 100 * ms }, true, 5, "every", verdict.Error, false},
+		{"sent a little late", last, func(x *metric.Sample) { refused(x); x.Scheduled -= 10 * ms }, true, 5, "every", verdict.Fail, true},
+		{"standstills not recorded", last, refused, false, 5, "every", verdict.Error, false},
+		{"not recorded, in an undisturbed round", last, refused, false, 0, "every", verdict.Fail, true},
 	} {
 		l := shape{rounds: 5, perRound: 40, ttft: func(int, int) float64 { return 0.1 }}.level()
 		for i, r := range l.Rounds {
@@ -71,7 +72,7 @@ func TestSureFailures(t *testing.T) {
 		got := verdictOf(t, v, name)
 		must.Hold(t, got.Sure == c.sure, "%s: success is %v, sure %v, want %v: %s", c.name, got.Outcome, got.Sure, c.sure, got.Message)
 		must.Hold(t, v.Outcome == c.want, "%s: %v, want %v: %q", c.name, v.Outcome, c.want, names(v))
-		if c.want == Fail && v.ExitCode(false) != ExitFail {
+		if c.want == verdict.Fail && v.ExitCode(false) != verdict.ExitFail {
 			t.Errorf("%s: exit code %d", c.name, v.ExitCode(false))
 		}
 	}

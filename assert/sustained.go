@@ -25,24 +25,24 @@ import (
 
 // evidenced is what decides whether a level sustains its rate, in words.
 type evidenced struct {
-	outcome Outcome
+	outcome verdict.Outcome
 	words   string
 }
 
 var (
-	undecided  = evidenced{Inconclusive, ""}
-	stalled    = evidenced{Fail, "not sustained, because the server stopped answering"}
-	grewLittle = evidenced{Pass, "sustained, because the backlog grew less than allowed"}
-	grewMuch   = evidenced{Fail, "not sustained, because the backlog grew more than allowed"}
+	undecided  = evidenced{verdict.Inconclusive, ""}
+	stalled    = evidenced{verdict.Fail, "not sustained, because the server stopped answering"}
+	grewLittle = evidenced{verdict.Pass, "sustained, because the backlog grew less than allowed"}
+	grewMuch   = evidenced{verdict.Fail, "not sustained, because the backlog grew more than allowed"}
 	// The backlog hardly grew.
-	below = evidenced{Pass, "sustained, because the rate is below the largest rate that the server can sustain"}
+	below = evidenced{verdict.Pass, "sustained, because the rate is below the largest rate that the server can sustain"}
 	// The backlog grew.
-	above       = evidenced{Fail, "not sustained, because requests arrive faster than the server can sustain"}
-	belowStill  = evidenced{Pass, "sustained, because the rate is below the largest rate that the server can sustain, before the level and after it"}
-	belowBefore = evidenced{Fail, "not sustained, because the server became slower: saturated again after the level, it certainly did not reach the rate"}
-	notFollowed = evidenced{Inconclusive, "unclear, because the backlog grew although the rate is below the largest rate that was measured before the level"}
-	followed    = evidenced{Inconclusive, "unclear, because the backlog grew, and a saturation after the level does not show whether the server still sustains the rate"}
-	unrecovered = evidenced{Inconclusive, "unclear, because the level began while the server was still busy with the saturation before it, so that saturation certifies nothing"}
+	above       = evidenced{verdict.Fail, "not sustained, because requests arrive faster than the server can sustain"}
+	belowStill  = evidenced{verdict.Pass, "sustained, because the rate is below the largest rate that the server can sustain, before the level and after it"}
+	belowBefore = evidenced{verdict.Fail, "not sustained, because the server became slower: saturated again after the level, it certainly did not reach the rate"}
+	notFollowed = evidenced{verdict.Inconclusive, "unclear, because the backlog grew although the rate is below the largest rate that was measured before the level"}
+	followed    = evidenced{verdict.Inconclusive, "unclear, because the backlog grew, and a saturation after the level does not show whether the server still sustains the rate"}
+	unrecovered = evidenced{verdict.Inconclusive, "unclear, because the level began while the server was still busy with the saturation before it, so that saturation certifies nothing"}
 )
 
 const (
@@ -104,7 +104,7 @@ func (s *subject) growth() (g metric.Growth, ok bool) {
 }
 
 // sustained judges the growth of the backlog, which shows whether the server sustains a rate.
-func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
+func (s *subject) sustained(v *verdict.Verdict, t *plan.Threshold) {
 	g, ok := s.growth()
 	if !ok {
 		noValue(v, t, t.Metric.NoValue)
@@ -133,7 +133,7 @@ func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
 		v.Value = metric.None("the backlog grew by more than the limit, by chance or because the server was filling up; this growth decides nothing, because the rate is below the largest rate that the server can sustain, also after the level")
 	case why == notFollowed:
 		v.Needs, v.More = "needs a saturation right after the level, which shows whether the server still sustains the rate", -1
-	case v.Outcome == Inconclusive:
+	case v.Outcome == verdict.Inconclusive:
 		v.Note(x.unclear(s.level, t, g)...)
 		// Suggest a longer window: the fluctuation of a stable backlog does not grow with the
 		// window.

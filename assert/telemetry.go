@@ -19,7 +19,7 @@ import (
 // The exact binomial test decides, with rounds as groups. If the limit is inside a bucket, a pass
 // counts the whole bucket as over the limit, and a fail counts none of it. The server also counts
 // warm-up requests and fillers, so the effective number is at most the number of measured requests.
-func (s *subject) counted(v *Verdict, t *plan.Threshold) {
+func (s *subject) counted(v *verdict.Verdict, t *plan.Threshold) {
 	h, why := s.level.Histogram(t.Metric.Name)
 	if why = cmp.Or(why, sample.Elsewhere(s.level)); why != "" {
 		noValue(v, t, why)
@@ -42,7 +42,7 @@ func (s *subject) counted(v *Verdict, t *plan.Threshold) {
 	s.bucketed(v, t, h)
 }
 
-func (s *subject) bucketed(v *Verdict, t *plan.Threshold, h metric.Histogram) {
+func (s *subject) bucketed(v *verdict.Verdict, t *plan.Threshold, h metric.Histogram) {
 	estimate, low, high, ok := h.Percentile(t.Stat.P)
 	if !ok {
 		noValue(v, t, "the server reports only a mean, not a distribution")
@@ -68,14 +68,14 @@ func (s *subject) bucketed(v *Verdict, t *plan.Threshold, h metric.Histogram) {
 	switch {
 	case (atMost <= allowed || atLeast > allowed) && s.estimated(v, atMost <= allowed):
 	case s.policy.Estimates():
-		v.Outcome, v.More = Inconclusive, -1
+		v.Outcome, v.More = verdict.Inconclusive, -1
 		v.Needs = bucketAdvice(t, low, high)
 	case !few && stat.Share(atMost/h.N()*v.Effective, v.Effective, e, s.alpha) == stat.Below:
-		v.Outcome = Pass
+		v.Outcome = verdict.Pass
 	case stat.Share(atLeast/h.N()*v.Effective, v.Effective, e, s.alpha) == stat.Above:
-		v.Outcome = Fail
+		v.Outcome = verdict.Fail
 	case atLeast/h.N() <= e && atMost/h.N() > e:
-		v.Outcome, v.More = Inconclusive, -1
+		v.Outcome, v.More = verdict.Inconclusive, -1
 		v.Needs = bucketAdvice(t, low, high)
 	case few:
 		s.noteMoments(v, moments)
@@ -141,7 +141,7 @@ func bucketBounds(h metric.Histogram, effective, q, alpha float64) (low, high me
 }
 
 // overRounds decides a threshold by a t interval over rounds. units has one value for each round.
-func (s *subject) overRounds(v *Verdict, t *plan.Threshold, units []float64) {
+func (s *subject) overRounds(v *verdict.Verdict, t *plan.Threshold, units []float64) {
 	rounds := *s
 	rounds.rounds = true
 	rounds.interval(v, t, units)
@@ -150,7 +150,7 @@ func (s *subject) overRounds(v *Verdict, t *plan.Threshold, units []float64) {
 // read judges a threshold on a gauge, a value that was read repeatedly. A mean gets an interval
 // over the rounds. A minimum or maximum is compared with the limit as it is, and a note says that
 // it holds for these readings only.
-func (s *subject) read(v *Verdict, t *plan.Threshold) {
+func (s *subject) read(v *verdict.Verdict, t *plan.Threshold) {
 	g, why := s.level.Gauge(t.Metric.Name)
 	x, ok := g.Stat(t.Stat)
 	if t.Metric.Source == metric.Server {
@@ -186,7 +186,7 @@ func (s *subject) read(v *Verdict, t *plan.Threshold) {
 // judgeLevelValue judges metrics that have one value for a level. The value comes from the server's
 // counters, the GPUs or the plan's prices. A t interval over rounds decides, or the value itself if
 // it is exact. For all other metrics judgeLevelValue returns false.
-func (s *subject) judgeLevelValue(v *Verdict, t *plan.Threshold) bool {
+func (s *subject) judgeLevelValue(v *verdict.Verdict, t *plan.Threshold) bool {
 	name := t.Metric.Name
 	of := func(l *metric.Level) metric.Value { return l.Value(name, s.policy.Window, nil, nil) }
 	switch {

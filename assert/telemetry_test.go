@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -55,7 +56,7 @@ func bound(name, stat string, op plan.Op, limit float64) *plan.Threshold {
 	return &plan.Threshold{Metric: metric.MustLookup(name), Stat: st, Op: op, Limit: limit, Text: fmt.Sprintf("%s %s %v", stat, op, limit)}
 }
 
-func judged(t *testing.T, l *metric.Level, th *plan.Threshold, change func(*plan.Plan)) Verdict {
+func judged(t *testing.T, l *metric.Level, th *plan.Threshold, change func(*plan.Plan)) verdict.Verdict {
 	t.Helper()
 	p, run := gate(l, th)
 	if change != nil {
@@ -82,31 +83,31 @@ func TestCountedThresholds(t *testing.T) {
 		stat    string
 		limit   float64
 		change  func(*plan.Plan)
-		outcome Outcome
+		outcome verdict.Outcome
 		words   string
 	}{
-		{"1 of 100 beyond a bound", map[float64]int{0.2: 99, 1.2: 1}, "p95", 1, nil, Pass, "10 of 1000 requests are over the limit (allowed 5%)"},
-		{"10 of 100 beyond a bound", map[float64]int{0.2: 90, 1.2: 10}, "p95", 1, nil, Fail, "100 of 1000 requests are over"},
+		{"1 of 100 beyond a bound", map[float64]int{0.2: 99, 1.2: 1}, "p95", 1, nil, verdict.Pass, "10 of 1000 requests are over the limit (allowed 5%)"},
+		{"10 of 100 beyond a bound", map[float64]int{0.2: 90, 1.2: 10}, "p95", 1, nil, verdict.Fail, "100 of 1000 requests are over"},
 		// The limit of 1.2 s is inside the bucket from 1 to 1.5 s. So the ten requests of each
 		// round in that bucket may be below or above the limit.
-		{"10 of 100 in the limit's bucket", map[float64]int{0.2: 90, 1.2: 10}, "p95", 1.2, nil, Inconclusive, "0 to 100 of 1000 requests are over"},
-		{"the same as an estimate", map[float64]int{0.2: 90, 1.2: 10}, "p95", 1.2, estimate, Inconclusive, "0 to 100 of 1000 requests are over"},
-		{"1 of 100 in the limit's bucket", map[float64]int{0.2: 99, 1.2: 1}, "p95", 1.2, nil, Pass, "0 to 10 of 1000 requests are over"},
-		{"10 of 100 above the limit's bucket", map[float64]int{0.2: 85, 1.2: 5, 1.8: 10}, "p95", 1.2, nil, Fail, "100 to 150 of 1000"},
-		{"5 of 100", map[float64]int{0.2: 95, 1.2: 5}, "p95", 1, nil, Inconclusive, "50 of 1000"},
-		{"5 of 100 as an estimate", map[float64]int{0.2: 95, 1.2: 5}, "p95", 1, estimate, Pass, "50 of 1000"},
-		{"6 of 100 as an estimate", map[float64]int{0.2: 94, 1.2: 6}, "p95", 1, estimate, Fail, "60 of 1000"},
-		{"beyond the last bound", map[float64]int{0.2: 90, 50: 10}, "p95", 3, nil, Inconclusive, "0 to 100 of 1000"},
+		{"10 of 100 in the limit's bucket", map[float64]int{0.2: 90, 1.2: 10}, "p95", 1.2, nil, verdict.Inconclusive, "0 to 100 of 1000 requests are over"},
+		{"the same as an estimate", map[float64]int{0.2: 90, 1.2: 10}, "p95", 1.2, estimate, verdict.Inconclusive, "0 to 100 of 1000 requests are over"},
+		{"1 of 100 in the limit's bucket", map[float64]int{0.2: 99, 1.2: 1}, "p95", 1.2, nil, verdict.Pass, "0 to 10 of 1000 requests are over"},
+		{"10 of 100 above the limit's bucket", map[float64]int{0.2: 85, 1.2: 5, 1.8: 10}, "p95", 1.2, nil, verdict.Fail, "100 to 150 of 1000"},
+		{"5 of 100", map[float64]int{0.2: 95, 1.2: 5}, "p95", 1, nil, verdict.Inconclusive, "50 of 1000"},
+		{"5 of 100 as an estimate", map[float64]int{0.2: 95, 1.2: 5}, "p95", 1, estimate, verdict.Pass, "50 of 1000"},
+		{"6 of 100 as an estimate", map[float64]int{0.2: 94, 1.2: 6}, "p95", 1, estimate, verdict.Fail, "60 of 1000"},
+		{"beyond the last bound", map[float64]int{0.2: 90, 50: 10}, "p95", 3, nil, verdict.Inconclusive, "0 to 100 of 1000"},
 		// (90·0.2 + 10·1.2)/100
-		{"a mean is exact", map[float64]int{0.2: 90, 1.2: 10}, "mean", 0.31, nil, Pass, "300 ms < 310 ms"},
-		{"a mean over its limit", map[float64]int{0.2: 90, 1.2: 10}, "mean", 0.29, nil, Fail, "300 ms > 290 ms"},
+		{"a mean is exact", map[float64]int{0.2: 90, 1.2: 10}, "mean", 0.31, nil, verdict.Pass, "300 ms < 310 ms"},
+		{"a mean over its limit", map[float64]int{0.2: 90, 1.2: 10}, "mean", 0.29, nil, verdict.Fail, "300 ms > 290 ms"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			v := judged(t, telemetryLevel(10, queue(tt.counts)), bound("queue_wait", tt.stat, plan.Less, tt.limit), tt.change)
 			if v.Outcome != tt.outcome || !strings.Contains(v.Message, tt.words) {
 				t.Errorf("%v: %s (%s), want %v with %q", v.Outcome, v.Message, v.Needs, tt.outcome, tt.words)
 			}
-			if v.Outcome == Inconclusive && strings.Contains(tt.words, " to ") && !strings.Contains(v.Needs, "do not show on which side") {
+			if v.Outcome == verdict.Inconclusive && strings.Contains(tt.words, " to ") && !strings.Contains(v.Needs, "do not show on which side") {
 				t.Errorf("needs %q", v.Needs)
 			}
 		})
@@ -114,13 +115,13 @@ func TestCountedThresholds(t *testing.T) {
 	// With a single round, each wave of requests counts as one request. The result is then
 	// uncertain, because 100 requests with 4 in flight make only 25 waves.
 	v := judged(t, telemetryLevel(1, queue(map[float64]int{0.2: 100})), bound("queue_wait", "p95", plan.Less, 1), nil)
-	must.Hold(t, v.Outcome == Inconclusive && v.Effective <= 25, "one round: %v, effective %v", v.Outcome, v.Effective)
+	must.Hold(t, v.Outcome == verdict.Inconclusive && v.Effective <= 25, "one round: %v, effective %v", v.Outcome, v.Effective)
 	// Rounds that differ make the effective number of requests smaller.
 	v = judged(t, telemetryLevel(10, func(i int) *metric.Telemetry {
 		k := map[bool]int{true: 30, false: 0}[i == 3]
 		return queue(map[float64]int{0.2: 100 - k, 1.2: k})(i)
 	}), bound("queue_wait", "p95", plan.Less, 1), nil)
-	must.Hold(t, v.Outcome == Inconclusive && v.Effective <= 300, "one bad round: %v, effective %v: %s", v.Outcome, v.Effective, v.Message)
+	must.Hold(t, v.Outcome == verdict.Inconclusive && v.Effective <= 300, "one bad round: %v, effective %v: %s", v.Outcome, v.Effective, v.Message)
 	// The server's histogram does not contain requests that it never finished, so they count as
 	// bad.
 	l := telemetryLevel(10, queue(map[float64]int{0.2: 100}))
@@ -128,7 +129,7 @@ func TestCountedThresholds(t *testing.T) {
 		fail(l.Rounds[2].Samples[i])
 	}
 	v = judged(t, l, bound("queue_wait", "p95", plan.Less, 1), nil)
-	must.Hold(t, v.Outcome != Pass, "30 requests failed: %v, %s", v.Outcome, v.Message)
+	must.Hold(t, v.Outcome != verdict.Pass, "30 requests failed: %v, %s", v.Outcome, v.Message)
 }
 
 // A verdict from a histogram's buckets never contradicts the verdict from the exact values.
@@ -151,9 +152,9 @@ func TestLongCountedIsNotLessStrict(t *testing.T) {
 		})
 		v := judged(t, l, bound("queue_wait", "p90", plan.Less, limit), nil)
 		switch share := float64(over) / 800; {
-		case v.Outcome == Pass && share > 0.1, v.Outcome == Fail && share < 0.1, v.Outcome == Error:
+		case v.Outcome == verdict.Pass && share > 0.1, v.Outcome == verdict.Fail && share < 0.1, v.Outcome == verdict.Error:
 			t.Fatalf("%v with %d of 800 over %v: %s", v.Outcome, over, limit, v.Message)
-		case v.Outcome != Inconclusive:
+		case v.Outcome != verdict.Inconclusive:
 			decided++
 		}
 		if all := slices.Concat(values...); v.Low.OK {
@@ -172,15 +173,15 @@ func TestReadThresholds(t *testing.T) {
 		stat    string
 		op      plan.Op
 		limit   float64
-		outcome Outcome
+		outcome verdict.Outcome
 		words   string
 	}{
-		{"max", plan.Less, 0.95, Fail, "kv_usage max 98% > 95% in 300 readings"},
-		{"max", plan.LessEqual, 0.98, Pass, "in 300 readings"},
-		{"min", plan.Less, 0.3, Pass, "20% < 30%"},
-		{"mean", plan.Less, 0.55, Pass, "over 5 rounds"},
-		{"mean", plan.Less, 0.504, Inconclusive, "over 5 rounds"},
-		{"mean", plan.Less, 0.45, Fail, "over 5 rounds"},
+		{"max", plan.Less, 0.95, verdict.Fail, "kv_usage max 98% > 95% in 300 readings"},
+		{"max", plan.LessEqual, 0.98, verdict.Pass, "in 300 readings"},
+		{"min", plan.Less, 0.3, verdict.Pass, "20% < 30%"},
+		{"mean", plan.Less, 0.55, verdict.Pass, "over 5 rounds"},
+		{"mean", plan.Less, 0.504, verdict.Inconclusive, "over 5 rounds"},
+		{"mean", plan.Less, 0.45, verdict.Fail, "over 5 rounds"},
 	} {
 		v := judged(t, telemetryLevel(5, tell), bound("kv_usage", tt.stat, tt.op, tt.limit), nil)
 		must.Hold(t, v.Outcome == tt.outcome && strings.Contains(v.Message, tt.words), "%s %s %v: %v: %s", tt.stat, tt.op, tt.limit, v.Outcome, v.Message)
@@ -195,13 +196,13 @@ func TestReadThresholds(t *testing.T) {
 	}
 	for _, stat := range []string{"max", "min", "mean"} {
 		v := judged(t, telemetryLevel(5, patchy), bound("kv_usage", stat, plan.Less, 0.95), nil)
-		if v.Outcome != Error || v.Message != "kv_usage "+stat+" has no value: 20 of 320 readings failed: 503" {
+		if v.Outcome != verdict.Error || v.Message != "kv_usage "+stat+" has no value: 20 of 320 readings failed: 503" {
 			t.Errorf("%s with missed readings: %v: %s", stat, v.Outcome, v.Message)
 		}
 	}
 	// The mean of a single round has no interval.
 	v := judged(t, telemetryLevel(1, tell), bound("kv_usage", "mean", plan.Less, 0.9), nil)
-	must.Hold(t, v.Outcome == Inconclusive, "one round: %v", v.Outcome)
+	must.Hold(t, v.Outcome == verdict.Inconclusive, "one round: %v", v.Outcome)
 }
 
 func TestToldThresholds(t *testing.T) {
@@ -224,22 +225,22 @@ func TestToldThresholds(t *testing.T) {
 		op      plan.Op
 		limit   float64
 		change  func(*plan.Plan)
-		outcome Outcome
+		outcome verdict.Outcome
 		words   string
 	}{
-		{"preemptions", plan.Less, 1, nil, Fail, "preemptions 2 > 1"}, // two rounds have one each
-		{"preemptions", plan.LessEqual, 2, nil, Pass, "preemptions 2 = 2"},
-		{"accept_rate", plan.Greater, 0.6, nil, Pass, "70.4% > 60%"},
-		{"accept_rate", plan.Greater, 0.704, nil, Inconclusive, "5 rounds"},
-		{"accept_length", plan.Greater, 3, nil, Fail, "2.41 tokens < 3 tokens"}, // 1 + 352/250
-		{"prefill_speed", plan.Greater, 1900, nil, Pass, "5 rounds"},
-		{"energy_per_token", plan.Less, 100, nil, Pass, "5 rounds"},
-		{"cost_per_hour", plan.Less, 3, prices(2.5, 0), Pass, "cost_per_hour 2.5"},
-		{"cost_per_hour", plan.Less, 2, prices(2.5, 0), Fail, "cost_per_hour 2.5"},
+		{"preemptions", plan.Less, 1, nil, verdict.Fail, "preemptions 2 > 1"}, // two rounds have one each
+		{"preemptions", plan.LessEqual, 2, nil, verdict.Pass, "preemptions 2 = 2"},
+		{"accept_rate", plan.Greater, 0.6, nil, verdict.Pass, "70.4% > 60%"},
+		{"accept_rate", plan.Greater, 0.704, nil, verdict.Inconclusive, "5 rounds"},
+		{"accept_length", plan.Greater, 3, nil, verdict.Fail, "2.41 tokens < 3 tokens"}, // 1 + 352/250
+		{"prefill_speed", plan.Greater, 1900, nil, verdict.Pass, "5 rounds"},
+		{"energy_per_token", plan.Less, 100, nil, verdict.Pass, "5 rounds"},
+		{"cost_per_hour", plan.Less, 3, prices(2.5, 0), verdict.Pass, "cost_per_hour 2.5"},
+		{"cost_per_hour", plan.Less, 2, prices(2.5, 0), verdict.Fail, "cost_per_hour 2.5"},
 		// The server costs 2.50 an hour, plus 0.5 kW at 0.10 per kWh.
-		{"cost_per_hour", plan.Less, 2.6, prices(2.5, 0.1), Pass, "2.55"},
-		{"cost_per_hour", plan.Less, 3, nil, Error, "the plan has no prices for the server"},
-		{"cost_per_million_tokens", plan.Less, 1, prices(2.5, 0), Fail, "5 rounds"},
+		{"cost_per_hour", plan.Less, 2.6, prices(2.5, 0.1), verdict.Pass, "2.55"},
+		{"cost_per_hour", plan.Less, 3, nil, verdict.Error, "the plan has no prices for the server"},
+		{"cost_per_million_tokens", plan.Less, 1, prices(2.5, 0), verdict.Fail, "5 rounds"},
 	} {
 		v := judged(t, telemetryLevel(5, tell), bound(tt.name, "", tt.op, tt.limit), tt.change)
 		if v.Outcome != tt.outcome || !strings.Contains(v.Message, tt.words) {
@@ -281,12 +282,12 @@ func TestLongNothingToldFailsClosed(t *testing.T) {
 			for _, op := range []plan.Op{plan.Less, plan.Greater} {
 				for why, l := range levels {
 					v := judged(t, l, bound(def.Name, st, op, 1), nil)
-					if v.Outcome != Error || !strings.Contains(v.Message, "has no value") || v.Value.OK {
+					if v.Outcome != verdict.Error || !strings.Contains(v.Message, "has no value") || v.Value.OK {
 						t.Errorf("%s %s %s with %s: %v: %s", def.Name, st, op, why, v.Outcome, v.Message)
 					}
 				}
 				v := judged(t, half, bound(def.Name, st, op, 1), nil)
-				must.Hold(t, v.Outcome == Error, "%s %s %s of four rounds: %v: %s", def.Name, st, op, v.Outcome, v.Message)
+				must.Hold(t, v.Outcome == verdict.Error, "%s %s %s of four rounds: %v: %s", def.Name, st, op, v.Outcome, v.Message)
 			}
 		}
 	}
@@ -311,9 +312,9 @@ func TestFailedThresholdsSayWhatTheServerDid(t *testing.T) {
 	failed := verdictOf(t, v, "sla.ttft.p95 at 4")
 	const want = "the server then: the queue held up to 11 requests, and 6.2 on average; up to 4 requests ran at once; the KV cache was up to 98% full; 15 preemptions; " +
 		"requests waited 1.3 s on average; the clock of a GPU fell to 1.2 GHz from 1.7 GHz"
-	must.Hold(t, failed.Outcome == Fail && slices.Contains(failed.NotesOf(), want), "%v, notes %q", failed.Outcome, failed.Notes)
+	must.Hold(t, failed.Outcome == verdict.Fail && slices.Contains(failed.NotesOf(), want), "%v, notes %q", failed.Outcome, failed.Notes)
 	for _, x := range v.List {
-		must.Hold(t, x.Outcome != Pass || !strings.Contains(strings.Join(x.NotesOf(), ";"), "the server then"), "%s passes and says %q", x.Name, x.Notes)
+		must.Hold(t, x.Outcome != verdict.Pass || !strings.Contains(strings.Join(x.NotesOf(), ";"), "the server then"), "%s passes and says %q", x.Name, x.Notes)
 	}
 	must.Same(t, "without telemetry", "", doing(&metric.Level{Rounds: []*metric.Round{{}}}))
 }
@@ -327,18 +328,18 @@ func TestAssertsOnTelemetry(t *testing.T) {
 			Missing:    map[string]string{"power": "no telemetry"},
 		}
 	})
-	for condition, want := range map[string]Outcome{
-		"result.sim.chat.level[4].preemptions == 0":            Pass,
-		"result.sim.chat.level[4].kv_usage.max < 0.95":         Fail,
-		"result.sim.chat.level[4].queue_wait.mean < 0.31":      Pass,
-		"result.sim.chat.level[4].queue_wait.p95 <= 0.5":       Pass,
-		"result.sim.chat.level[4].accept_rate_at[1] > 0.35":    Pass,
-		"length(result.sim.chat.level[4].accept_rate_at) == 2": Pass,
-		"result.sim.chat.level[4].power.max < 300":             Error,
-		"result.sim.chat.level[4].power.max != 300":            Error,
-		"try(result.sim.chat.level[4].decode.mean, 0) == 0":    Error,
-		"result.sim.chat.level[4].cost_per_hour < 3":           Error,
-		"result.sim.chat.level[4].accept_rate_at[7] > 0":       Error,
+	for condition, want := range map[string]verdict.Outcome{
+		"result.sim.chat.level[4].preemptions == 0":            verdict.Pass,
+		"result.sim.chat.level[4].kv_usage.max < 0.95":         verdict.Fail,
+		"result.sim.chat.level[4].queue_wait.mean < 0.31":      verdict.Pass,
+		"result.sim.chat.level[4].queue_wait.p95 <= 0.5":       verdict.Pass,
+		"result.sim.chat.level[4].accept_rate_at[1] > 0.35":    verdict.Pass,
+		"length(result.sim.chat.level[4].accept_rate_at) == 2": verdict.Pass,
+		"result.sim.chat.level[4].power.max < 300":             verdict.Error,
+		"result.sim.chat.level[4].power.max != 300":            verdict.Error,
+		"try(result.sim.chat.level[4].decode.mean, 0) == 0":    verdict.Error,
+		"result.sim.chat.level[4].cost_per_hour < 3":           verdict.Error,
+		"result.sim.chat.level[4].accept_rate_at[7] > 0":       verdict.Error,
 	} {
 		p := load(t, fmt.Sprintf(`
 server "sim" {
@@ -383,10 +384,10 @@ func TestPageOfAnotherServer(t *testing.T) {
 	} {
 		for _, tt := range []struct {
 			generated float64 // tokens that the server counts in a round; the client counts 1100
-			want      Outcome
-		}{{1100, Pass}, {1300, Pass}, {550, Pass}, {549, Error}, {0, Error}} {
+			want      verdict.Outcome
+		}{{1100, verdict.Pass}, {1300, verdict.Pass}, {550, verdict.Pass}, {549, verdict.Error}, {0, verdict.Error}} {
 			v := judged(t, telemetryLevel(10, tell(tt.generated)), th, nil)
-			if v.Outcome != tt.want || tt.want == Error && !strings.Contains(v.Message, "the page belongs to another server") {
+			if v.Outcome != tt.want || tt.want == verdict.Error && !strings.Contains(v.Message, "the page belongs to another server") {
 				t.Errorf("%s with %v tokens: %v: %s", label(th), tt.generated, v.Outcome, v.Message)
 			}
 		}
@@ -396,5 +397,5 @@ func TestPageOfAnotherServer(t *testing.T) {
 		return &metric.Telemetry{To: time.Hour, Added: map[string]float64{metric.GeneratedTokens: 0}, Gauges: map[string]metric.Gauge{"gpu_temperature": {N: 50, Mean: 60, Max: 60, Min: 60}}}
 	})
 	v := judged(t, l, bound("gpu_temperature", "max", plan.Less, 80), nil)
-	must.Hold(t, v.Outcome == Pass, "%v: %s", v.Outcome, v.Message)
+	must.Hold(t, v.Outcome == verdict.Pass, "%v: %s", v.Outcome, v.Message)
 }

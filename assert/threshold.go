@@ -15,7 +15,7 @@ import (
 // longer". It tests this share by an exact binomial test in each direction, with the number of
 // independent requests. For a metric of gaps it tests the share of all gaps, but counts at most as
 // many gaps as requests.
-func (s *subject) percentile(v *Verdict, t *plan.Threshold) {
+func (s *subject) percentile(v *verdict.Verdict, t *plan.Threshold) {
 	o := s.observe(t.Metric)
 	d := o.all(t.Op)
 	groups, over, total := o.countFailing(t.Op, t.Limit)
@@ -80,16 +80,16 @@ func (s *subject) needed(share, e, effective float64) float64 {
 }
 
 // settled sets the outcome by sample.Decide. It returns false if the verdict is inconclusive.
-func (s *subject) settled(v *Verdict, meets bool, test stat.Side) bool {
+func (s *subject) settled(v *verdict.Verdict, meets bool, test stat.Side) bool {
 	if !s.estimated(v, meets) {
 		v.Outcome = sample.Decide(s.policy, meets, test)
 	}
-	return v.Outcome != Inconclusive
+	return v.Outcome != verdict.Inconclusive
 }
 
 // estimated sets the outcome by the point estimate, which meets the limit or not, if the plan decides by
 // point estimates. Otherwise it returns false.
-func (s *subject) estimated(v *Verdict, meets bool) bool {
+func (s *subject) estimated(v *verdict.Verdict, meets bool) bool {
 	if !s.policy.Estimates() {
 		return false
 	}
@@ -100,7 +100,7 @@ func (s *subject) estimated(v *Verdict, meets bool) bool {
 
 // decide settles an exact test of a share. The parameter needed is the total number of requests that
 // would decide an open test.
-func (s *subject) decide(v *Verdict, meets bool, test stat.Side, needed float64) {
+func (s *subject) decide(v *verdict.Verdict, meets bool, test stat.Side, needed float64) {
 	switch {
 	case s.settled(v, meets, test):
 	case v.Effective == 0: // see crowding
@@ -129,7 +129,7 @@ func within(t *plan.Threshold, low, high float64) stat.Side {
 // The bound assumes that the logarithms of the rounds are normal. In simulations with very skewed
 // (exponential) rounds it erred three times as often as allowed. So the bound must cover all
 // but half of the share that may miss the limit, and may err with a fifth of the plan's error only.
-func (s *subject) margin(v *Verdict, t *plan.Threshold, o observations, groups []stat.Group, share, e float64) bool {
+func (s *subject) margin(v *verdict.Verdict, t *plan.Threshold, o observations, groups []stat.Group, share, e float64) bool {
 	if s.unfinished() || s.policy.Estimates() || !s.rounds || len(s.blocks) < leastRounds {
 		return false
 	}
@@ -210,7 +210,7 @@ func percentileBounds(d metric.Distribution, effective, e float64, op plan.Op, a
 
 // mean judges a mean over completed requests by a t interval. The interval uses the means of rounds
 // or blocks, which count as independent. Single requests depend on each other.
-func (s *subject) mean(v *Verdict, t *plan.Threshold) {
+func (s *subject) mean(v *verdict.Verdict, t *plan.Threshold) {
 	o := s.observe(t.Metric)
 	d := o.all(t.Op)
 	m, ok := d.Mean()
@@ -230,7 +230,7 @@ func (s *subject) mean(v *Verdict, t *plan.Threshold) {
 // interval judges a mean by a t interval. The units are the values of rounds or blocks, or the
 // reciprocals of these values for a pooled metric. Rounds of a constant rate and batches resemble
 // their neighbours, so the interval is widened first (see persistence and sample.Resemblance).
-func (s *subject) interval(v *Verdict, t *plan.Threshold, units []float64) {
+func (s *subject) interval(v *verdict.Verdict, t *plan.Threshold, units []float64) {
 	k := s.persistence(len(units)) * math.Sqrt(sample.Resemblance(s.level, units, t.Metric.Scope == metric.PerLevel))
 	skewed := stat.LogMeanBound(units, k, s.alpha)
 	units = stat.Stretched(units, k)
@@ -273,7 +273,7 @@ func (s *subject) interval(v *Verdict, t *plan.Threshold, units []float64) {
 
 // exact judges a statistic such as min or every. Its value is exact for the requests of this run,
 // and says nothing about other requests.
-func (s *subject) exact(v *Verdict, t *plan.Threshold) {
+func (s *subject) exact(v *verdict.Verdict, t *plan.Threshold) {
 	o := s.observe(t.Metric)
 	d := o.all(t.Op)
 	_, over, total := o.countFailing(t.Op, t.Limit)
@@ -306,7 +306,7 @@ const thisRun = "the value is exact for the requests of this run; it says nothin
 
 // judgeByRounds judges a metric with one value for a level, such as throughput. It uses a t
 // interval over the values of the rounds or blocks.
-func (s *subject) judgeByRounds(v *Verdict, t *plan.Threshold) {
+func (s *subject) judgeByRounds(v *verdict.Verdict, t *plan.Threshold) {
 	if t.Metric.Name == growing {
 		s.sustained(v, t)
 		return
@@ -360,7 +360,7 @@ func (s *subject) judgeByRounds(v *Verdict, t *plan.Threshold) {
 // scaling judges the ratio throughput(N) / (N·throughput(1)). Each of the two throughputs has a t
 // interval with half of the allowed error. For an upper bound on the ratio, the high end of the
 // first interval is divided by the low end of the second, and vice versa (Bonferroni).
-func (s *subject) scaling(v *Verdict, t *plan.Threshold) {
+func (s *subject) scaling(v *verdict.Verdict, t *plan.Threshold) {
 	bounds := func(e evidence) (low, high float64, ok bool) {
 		var units []float64
 		for _, st := range e.stretches(s.policy.Window) {
@@ -391,9 +391,9 @@ func (s *subject) scaling(v *Verdict, t *plan.Threshold) {
 	}
 }
 
-func decided(v *Verdict, pass bool) {
-	v.Outcome = Fail
+func decided(v *verdict.Verdict, pass bool) {
+	v.Outcome = verdict.Fail
 	if pass {
-		v.Outcome = Pass
+		v.Outcome = verdict.Pass
 	}
 }

@@ -16,7 +16,7 @@ import (
 // rare cause that a few rounds do not show. So a pass uses the plan's assumption on which requests
 // fail together; see toPass. A fail uses the effective number of requests, because failures were
 // seen. With clusters = "wave", the observed clusters limit that number too.
-func (s *subject) share(v *Verdict, t *plan.Threshold) {
+func (s *subject) share(v *verdict.Verdict, t *plan.Threshold) {
 	good := (*metric.Sample).Completed
 	noun, point := "failed", s.level.Success()
 	var quantities [][]stat.Ascending // values that show whether requests depend on each other
@@ -48,7 +48,7 @@ func (s *subject) share(v *Verdict, t *plan.Threshold) {
 		return
 	}
 	if sample.Upward(t.Op) == (t.Metric.Better == metric.LowerIsBetter) {
-		v.Outcome = Error
+		v.Outcome = verdict.Error
 		v.Message = fmt.Sprintf("a threshold can bound %s only from below", label(t))
 		if t.Metric.Better == metric.LowerIsBetter {
 			v.Message = fmt.Sprintf("a threshold can bound %s only from above", label(t))
@@ -78,16 +78,16 @@ func (s *subject) share(v *Verdict, t *plan.Threshold) {
 
 // goodThroughout withdraws a pass of goodput where the plan forbids to measure how near the rate is to
 // the largest, unless every part of the window meets the limit.
-func (s *subject) goodThroughout(v *Verdict, t *plan.Threshold, groups []stat.Group) {
-	if v.Outcome == Pass && t.Metric.Name == "goodput" && s.unsaturated() && !s.policy.Estimates() &&
+func (s *subject) goodThroughout(v *verdict.Verdict, t *plan.Threshold, groups []stat.Group) {
+	if v.Outcome == verdict.Pass && t.Metric.Name == "goodput" && s.unsaturated() && !s.policy.Estimates() &&
 		slices.ContainsFunc(groups, func(g stat.Group) bool { return g.K > t.Allowed()*g.N }) {
-		v.Outcome, v.Needs = Inconclusive, "needs every part of the window to meet the limit, because the plan forbids to measure how near the rate is to the largest"
+		v.Outcome, v.Needs = verdict.Inconclusive, "needs every part of the window to meet the limit, because the plan forbids to measure how near the rate is to the largest"
 	}
 }
 
 // fewFailed decides an implied threshold on success. The share in this run suffices for a pass, so
 // it never needs more requests than the threshold that implies it. A fail must be certain.
-func (s *subject) fewFailed(v *Verdict, c shareTest) {
+func (s *subject) fewFailed(v *verdict.Verdict, c shareTest) {
 	v.Effective = c.toFail
 	test := stat.Below
 	if c.share > c.e {
@@ -149,7 +149,7 @@ func badAnswer(def metric.Def) string {
 // certifyShare decides a threshold on a share. The string why explains why c.n is less than the
 // number of requests. In a short window, moments is the number of independent moments, which limits
 // how many requests count; see the method fewMoments. In a longer window it is infinite.
-func (s *subject) certifyShare(v *Verdict, t *plan.Threshold, c shareTest, moments float64, why string) {
+func (s *subject) certifyShare(v *verdict.Verdict, t *plan.Threshold, c shareTest, moments float64, why string) {
 	if words, ok := s.crowded(c.n); ok {
 		why = words
 	}
@@ -175,13 +175,13 @@ func (s *subject) certifyShare(v *Verdict, t *plan.Threshold, c shareTest, momen
 	}
 	switch {
 	case stat.Share(c.share*c.toFail, c.toFail, c.e, s.alpha) == stat.Above:
-		v.Outcome, v.Effective = Fail, c.toFail
+		v.Outcome, v.Effective = verdict.Fail, c.toFail
 		if !s.noteMoments(v, moments) {
 			s.notes(v, observations{}, c.e)
 		}
 		return
 	case !short && stat.Share(c.k, c.n, c.e, s.alpha) == stat.Below && stat.Share(0, float64(s.units()), c.e, s.alpha) == stat.Below:
-		v.Outcome = Pass
+		v.Outcome = verdict.Pass
 	default:
 		s.undecidedShare(v, t, c, needed)
 	}
@@ -196,7 +196,7 @@ func (s *subject) certifyShare(v *Verdict, t *plan.Threshold, c shareTest, momen
 // undecidedShare says how many more rounds or requests would decide a threshold on a share. The
 // parameter needed is the total number of requests for a decision. If a round counts as one
 // request, the answer is in rounds, unless the share is likely to fail.
-func (s *subject) undecidedShare(v *Verdict, t *plan.Threshold, c shareTest, needed float64) {
+func (s *subject) undecidedShare(v *verdict.Verdict, t *plan.Threshold, c shareTest, needed float64) {
 	s.decide(v, false, stat.Open, needed)
 	switch {
 	case c.e <= 0:
@@ -346,7 +346,7 @@ func (s *subject) neededForShare(c shareTest) float64 {
 // recovered judges how long it takes from the start of a stage until requests are good again. If
 // the stages are repeated, the longest time counts. The result says nothing about later
 // repetitions.
-func (s *subject) recovered(v *Verdict, t *plan.Threshold) {
+func (s *subject) recovered(v *verdict.Verdict, t *plan.Threshold) {
 	good := sample.Good(s.workload)
 	if good == nil {
 		good = s.goodBySLA()

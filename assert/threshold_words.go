@@ -12,7 +12,7 @@ import (
 
 // notes adds a note on how many independent requests the measured requests are worth. e is the
 // share of requests that a percentile allows beyond the limit; 0 for other statistics.
-func (s *subject) notes(v *Verdict, o observations, e float64) {
+func (s *subject) notes(v *verdict.Verdict, o observations, e float64) {
 	moments, together := s.fewMoments(o, e)
 	words, crowded := s.crowded(v.Effective)
 	switch {
@@ -65,7 +65,7 @@ func (s *subject) moveTogether(worth float64) string {
 
 // noteMoments adds a note to v if too few moments were independent. It reports whether it did.
 // moments is the number of independent moments.
-func (s *subject) noteMoments(v *Verdict, moments float64) bool {
+func (s *subject) noteMoments(v *verdict.Verdict, moments float64) bool {
 	limits := v.Effective == countAs(moments)
 	if limits {
 		v.Note(s.moveTogether(v.Effective))
@@ -75,8 +75,8 @@ func (s *subject) noteMoments(v *Verdict, moments float64) bool {
 
 // tooShort adds a note to an undecided percentile: the shortest window that it needs. e is the
 // allowed share of requests beyond the limit, such as 0.05 for a p95.
-func (s *subject) tooShort(v *Verdict, e float64) {
-	if v.Outcome == Inconclusive && v.More > 0 {
+func (s *subject) tooShort(v *verdict.Verdict, e float64) {
+	if v.Outcome == verdict.Inconclusive && v.More > 0 {
 		long := Window(lifetimesFor(e, s.alpha), s.seconds()/s.lifetimes())
 		v.Note(fmt.Sprintf("needs a window of at least %s", plan.PlainDuration(long)))
 	}
@@ -87,11 +87,11 @@ func (s *subject) perChunk() float64 {
 	return mean
 }
 
-func noValue(v *Verdict, t *plan.Threshold, why string) {
+func noValue(v *verdict.Verdict, t *plan.Threshold, why string) {
 	if why == "" {
 		why = "nothing was measured"
 	}
-	v.Outcome, v.Value = Error, metric.None(why)
+	v.Outcome, v.Value = verdict.Error, metric.None(why)
 	v.Message = fmt.Sprintf("%s has no value: %s", label(t), why)
 }
 
@@ -124,6 +124,6 @@ func badSide(t *plan.Threshold) string {
 	return "over"
 }
 
-func (s *subject) bounds(v *Verdict, unit metric.Unit) string {
+func (s *subject) bounds(v *verdict.Verdict, unit metric.Unit) string {
 	return v.Bounds(metric.In(unit))
 }

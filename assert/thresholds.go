@@ -13,18 +13,18 @@ import (
 
 // thresholds judges a list of thresholds, in the order of the list. If the threshold on success
 // does not pass, a threshold that ignores failed requests cannot pass either.
-func (s *subject) thresholds(list []required) []Verdict {
-	var out []Verdict
-	success := Skipped
+func (s *subject) thresholds(list []required) []verdict.Verdict {
+	var out []verdict.Verdict
+	success := verdict.Skipped
 	for _, t := range list {
 		v := s.judge(t.Threshold)
 		v.Severity, v.Threshold.Implied = t.severity, t.impliedBy != nil
 		if t.Accept != nil {
 			accepted(&v, t.Threshold, s.judge(t.Own).Outcome)
 		}
-		if why := t.why(); why != "" && (v.Outcome != Pass || t.Stat.Kind != metric.Implied) {
+		if why := t.why(); why != "" && (v.Outcome != verdict.Pass || t.Stat.Kind != metric.Implied) {
 			v.Note(why)
-		} else if v.Outcome == Fail && t.Metric.Source != metric.Starts {
+		} else if v.Outcome == verdict.Fail && t.Metric.Source != metric.Starts {
 			if then := doing(s.level); then != "" {
 				v.Note(then)
 			}
@@ -38,11 +38,11 @@ func (s *subject) thresholds(list []required) []Verdict {
 		out = append(out, v)
 	}
 	for i := range out {
-		if v := &out[i]; list[i].IgnoresFailures() && v.Outcome == Pass && success != Pass {
+		if v := &out[i]; list[i].IgnoresFailures() && v.Outcome == verdict.Pass && success != verdict.Pass {
 			v.Outcome = success
 			v.Message += ", but the threshold on success does not pass"
 			v.Note(fmt.Sprintf("%s ignores failed requests, so it passes only if the threshold on success passes", label(list[i].Threshold)))
-			if v.Outcome == Inconclusive {
+			if v.Outcome == verdict.Inconclusive {
 				v.Needs = "needs the threshold on success to be decided first"
 			}
 		}
@@ -52,7 +52,7 @@ func (s *subject) thresholds(list []required) []Verdict {
 
 // accepted notes that an accept block sets the threshold of a verdict. own is the outcome by the plan's
 // own threshold.
-func accepted(v *Verdict, t *plan.Threshold, own Outcome) {
+func accepted(v *verdict.Verdict, t *plan.Threshold, own verdict.Outcome) {
 	worse := 1.0
 	if sample.Upward(t.Op) {
 		worse = -1
@@ -74,16 +74,18 @@ func (s *subject) drafted() bool {
 }
 
 // judge judges one threshold. The caller must set the names in the verdict.
-func (s *subject) judge(t *plan.Threshold) Verdict {
-	v := Verdict{Kind: KindSLA, Threshold: ThresholdOf(t), Place: Place{File: t.Range.Filename, Line: t.Range.Start.Line}}
+func (s *subject) judge(t *plan.Threshold) verdict.Verdict {
+	v := verdict.Verdict{
+		Kind: verdict.KindSLA, Threshold: ThresholdOf(t), Place: verdict.Place{File: t.Range.Filename, Line: t.Range.Start.Line},
+	}
 	v.Decide, v.Confidence = string(s.policy.Decide), 1-s.alpha
 	switch {
 	case s.n == 0:
-		v.Outcome, v.Value = Error, metric.None("no request was due")
+		v.Outcome, v.Value = verdict.Error, metric.None("no request was due")
 		v.Message = label(t) + " has no value: no request was due"
 		return v
 	case t.Op != "" && (math.IsNaN(t.Limit) || math.IsInf(t.Limit, 0)) || t.Op == "" && t.Stat.Kind != metric.Every:
-		v.Outcome, v.Value = Error, metric.None("the limit is not a number")
+		v.Outcome, v.Value = verdict.Error, metric.None("the limit is not a number")
 		v.Message = label(t) + ": the limit is not a number"
 		return v
 	}
@@ -106,7 +108,7 @@ func (s *subject) judge(t *plan.Threshold) Verdict {
 	case t.Stat.Exact() && !t.Stat.IsShare():
 		s.exact(&v, t)
 	default:
-		v.Outcome, v.Value = Error, metric.None("the statistic is not known")
+		v.Outcome, v.Value = verdict.Error, metric.None("the statistic is not known")
 		v.Message = fmt.Sprintf("%s: the statistic %q cannot be judged", t.Metric.Name, t.Stat)
 	}
 	s.early(&v, t)
@@ -115,7 +117,7 @@ func (s *subject) judge(t *plan.Threshold) Verdict {
 
 // unstreamed reports whether a threshold on streaming lacks data, because the level does not show
 // how answers streamed. It then sets the verdict to an error.
-func (s *subject) unstreamed(v *Verdict, t *plan.Threshold) bool {
+func (s *subject) unstreamed(v *verdict.Verdict, t *plan.Threshold) bool {
 	if !sample.Streamed(t.Metric, s.workload) {
 		return false
 	}

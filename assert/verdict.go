@@ -9,46 +9,11 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// These types and constants are those of package verdict, under shorter names.
-type (
-	Outcome  = verdict.Outcome
-	Kind     = verdict.Kind
-	Verdict  = verdict.Verdict
-	Test     = verdict.Test
-	Compares = verdict.Compares
-	Place    = verdict.Place
-)
-
-const (
-	Pending      = verdict.Pending
-	Skipped      = verdict.Skipped
-	Pass         = verdict.Pass
-	Inconclusive = verdict.Inconclusive
-	Fail         = verdict.Fail
-	Error        = verdict.Error
-
-	KindLoad     = verdict.KindLoad
-	KindSLA      = verdict.KindSLA
-	KindAssert   = verdict.KindAssert
-	KindCapacity = verdict.KindCapacity
-	KindCompare  = verdict.KindCompare
-	KindServer   = verdict.KindServer
-	KindAccept   = verdict.KindAccept
-	KindResidue  = verdict.KindResidue
-
-	ExitPass         = verdict.ExitPass
-	ExitFail         = verdict.ExitFail
-	ExitPlan         = verdict.ExitPlan
-	ExitInconclusive = verdict.ExitInconclusive
-	ExitError        = verdict.ExitError
-	ExitInterrupted  = verdict.ExitInterrupted
-)
-
 // Verdicts is the result of a run.
 type Verdicts struct {
-	List    []Verdict // in the plan's order: servers, cases, thresholds, capacities, comparisons, asserts
-	Outcome Outcome   // outcome of the run, by the plan's policy; never Pending
-	Partial bool      // the user excluded cases (--only)
+	List    []verdict.Verdict // in the plan's order: servers, cases, thresholds, capacities, comparisons, asserts
+	Outcome verdict.Outcome   // outcome of the run, by the plan's policy; never Pending
+	Partial bool              // the user excluded cases (--only)
 	// Comparisons are in the order of the plan. They include changes that are not required.
 	Comparisons []*compare.Comparison
 	// Why explains the outcome if nothing was judged and no verdict explains it; else "".
@@ -59,7 +24,7 @@ type Verdicts struct {
 // code.
 func (v Verdicts) ExitCode(interrupted bool) int {
 	if interrupted {
-		return ExitInterrupted
+		return verdict.ExitInterrupted
 	}
 	return verdict.ExitCode(v.Outcome)
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/assert/stat"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -101,12 +102,12 @@ type tally struct {
 
 // gateOf judges a level at its looks until one decides. It returns how many requests were sent by
 // then, besides the level's own order of start.
-func gateOf(l *metric.Level, ths ...*plan.Threshold) (Outcome, int) {
+func gateOf(l *metric.Level, ths ...*plan.Threshold) (verdict.Outcome, int) {
 	return gateOfPlanned(l, len(l.Rounds), ths...)
 }
 
 // gateOfPlanned is gateOf if only so many of the level's rounds were planned, and the rest extends it.
-func gateOfPlanned(l *metric.Level, rounds int, ths ...*plan.Threshold) (Outcome, int) {
+func gateOfPlanned(l *metric.Level, rounds int, ths ...*plan.Threshold) (verdict.Outcome, int) {
 	p, _ := gate(l, ths...)
 	w := p.Workloads[0]
 	level := &w.Loads[0].Levels[0]
@@ -119,12 +120,12 @@ func gateOfPlanned(l *metric.Level, rounds int, ths ...*plan.Threshold) (Outcome
 	for _, at := range p.Looks(w, w.Loads[0], *level) {
 		look := metric.Look{Requests: at.Requests, Planned: at.Planned, Spent: at.Spent}
 		outcome := JudgeLook(p, w, &done, look).Outcome
-		if outcome == Fail || outcome == Pass && at.Spent > 0 {
+		if outcome == verdict.Fail || outcome == verdict.Pass && at.Spent > 0 {
 			return outcome, at.Requests
 		}
 		done.Looks = append(done.Looks, look)
 	}
-	return Inconclusive, l.Due()
+	return verdict.Inconclusive, l.Due()
 }
 
 // sentBy returns how many requests a window had sent when the first n measured ones had ended.
@@ -226,12 +227,12 @@ func windowsAt(t *testing.T, out *strings.Builder, n int) {
 	out.WriteString("\n\n")
 }
 
-func (t *tally) add(o Outcome, waves float64) {
+func (t *tally) add(o verdict.Outcome, waves float64) {
 	t.waves += waves
 	switch o {
-	case Pass:
+	case verdict.Pass:
 		t.pass++
-	case Fail:
+	case verdict.Fail:
 		t.fail++
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
@@ -74,16 +75,16 @@ func TestCountedHits(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		added map[string]float64
-		want  Outcome
+		want  verdict.Outcome
 		says  string
 	}{
-		{"none", map[string]float64{metric.CacheQueries: 12_000, metric.CacheHits: 0}, Pass, "server's counters (0 of 60000"},
-		{"the template", map[string]float64{metric.CacheQueries: 12_000, metric.CacheHits: 1008}, Pass, "5040 of 60000"},
-		{"more", map[string]float64{metric.CacheQueries: 12_000, metric.CacheHits: 1009}, Error, "cache: by the server's own count, 5045 of 60000 prompt tokens came from a cache"},
-		{"its own prompts again", map[string]float64{metric.CacheQueries: 12_000, metric.CacheHits: 3000, metric.Preempted: 1}, Pass, "cannot be used instead: a preempted request that restarts finds its own prompt in the cache"},
-		{"no queries", map[string]float64{metric.CacheHits: 3000}, Pass, "cannot be used instead: the telemetry of the server has no series of this name"},
-		{"no prompt looked up", map[string]float64{metric.CacheQueries: 0, metric.CacheHits: 0}, Pass, "not checked"},
-		{"another server's page", map[string]float64{metric.CacheQueries: 12_000, metric.CacheHits: 3000, metric.GeneratedTokens: 1}, Pass, "not checked"},
+		{"none", map[string]float64{metric.CacheQueries: 12_000, metric.CacheHits: 0}, verdict.Pass, "server's counters (0 of 60000"},
+		{"the template", map[string]float64{metric.CacheQueries: 12_000, metric.CacheHits: 1008}, verdict.Pass, "5040 of 60000"},
+		{"more", map[string]float64{metric.CacheQueries: 12_000, metric.CacheHits: 1009}, verdict.Error, "cache: by the server's own count, 5045 of 60000 prompt tokens came from a cache"},
+		{"its own prompts again", map[string]float64{metric.CacheQueries: 12_000, metric.CacheHits: 3000, metric.Preempted: 1}, verdict.Pass, "cannot be used instead: a preempted request that restarts finds its own prompt in the cache"},
+		{"no queries", map[string]float64{metric.CacheHits: 3000}, verdict.Pass, "cannot be used instead: the telemetry of the server has no series of this name"},
+		{"no prompt looked up", map[string]float64{metric.CacheQueries: 0, metric.CacheHits: 0}, verdict.Pass, "not checked"},
+		{"another server's page", map[string]float64{metric.CacheQueries: 12_000, metric.CacheHits: 3000, metric.GeneratedTokens: 1}, verdict.Pass, "not checked"},
 	} {
 		l := counted(12, 1, 0.02, 1.2, tt.added)
 		for _, x := range l.MeasuredSamples() {
@@ -103,13 +104,13 @@ func TestLateReading(t *testing.T) {
 	for _, tt := range []struct {
 		hits float64 // in each round
 		late int     // rounds
-		want Outcome
+		want verdict.Outcome
 		says string
 	}{
-		{1008, 1, Pass, "(4032 of 48000 prompt tokens)"},
-		{1009, 1, Error, "cache: by the server's own count, 4036 of 48000 prompt tokens came from a cache"},
-		{1008, 1, Pass, "the server's own counters and histograms are those of 4 of 5 rounds. Of the others: " + late},
-		{1009, 5, Pass, "cache hits were not checked: the server's usage does not report cached tokens, and its counters cannot be used instead: " + late},
+		{1008, 1, verdict.Pass, "(4032 of 48000 prompt tokens)"},
+		{1009, 1, verdict.Error, "cache: by the server's own count, 4036 of 48000 prompt tokens came from a cache"},
+		{1008, 1, verdict.Pass, "the server's own counters and histograms are those of 4 of 5 rounds. Of the others: " + late},
+		{1009, 5, verdict.Pass, "cache hits were not checked: the server's usage does not report cached tokens, and its counters cannot be used instead: " + late},
 	} {
 		l := counted(12, 1, 0.02, 1.2, map[string]float64{metric.CacheQueries: 12_000, metric.CacheHits: tt.hits})
 		for _, x := range l.MeasuredSamples() {
@@ -127,7 +128,7 @@ func TestLateReading(t *testing.T) {
 		if said := v.Message + "\n" + strings.Join(v.NotesOf(), "\n"); v.Outcome != tt.want || !strings.Contains(said, tt.says) {
 			t.Errorf("%v hits, %d late: %s, want %s and %q:\n%s", tt.hits, tt.late, v.Outcome, tt.want, tt.says, said)
 		}
-		if v := verdictOf(t, all, "sla.server_ttft.p95 at 4"); v.Outcome == Pass || tt.want == Pass && !strings.Contains(v.Message, late) {
+		if v := verdictOf(t, all, "sla.server_ttft.p95 at 4"); v.Outcome == verdict.Pass || tt.want == verdict.Pass && !strings.Contains(v.Message, late) {
 			t.Errorf("%d late: %s: %s", tt.late, v.Outcome, v.Message)
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
-	"github.com/tokgate/tokgate/search"
 )
 
 // batched returns a closed loop whose level is one window of batches.
@@ -68,9 +67,9 @@ func TestLooksIntoAWindow(t *testing.T) {
 			got := len(l.MeasuredSamples())
 			must.Hold(t, got == look.Requests && l.Rounds[len(l.Rounds)-1].Complete, "a look at %d requests finds %d", look.Requests, got)
 			if seen = append(seen, look.Requests); look.Requests == 400 {
-				return exec.Judgement{Outcome: search.Pass}
+				return exec.Judgement{Outcome: metric.Pass}
 			}
-			return exec.Judgement{Outcome: search.Inconclusive, Needs: 50}
+			return exec.Judgement{Outcome: metric.Inconclusive, Needs: 50}
 		}
 		run := must.Get(exec.Run(t.Context(), b.Config))(t)
 		l := run.Levels[0]
@@ -104,9 +103,9 @@ func TestAWindowEndsEarly(t *testing.T) {
 	b := newBench(t, clock.NewVirtual(), p, steady(s, 0))
 	b.Judge = func(_ *plan.Workload, _ *metric.Level, look exec.Look) exec.Judgement {
 		if look.Requests < 100 {
-			return exec.Judgement{Outcome: search.Inconclusive}
+			return exec.Judgement{Outcome: metric.Inconclusive}
 		}
-		return exec.Judgement{Outcome: search.Fail}
+		return exec.Judgement{Outcome: metric.Fail}
 	}
 	run := must.Get(exec.Run(t.Context(), b.Config))(t)
 	l := run.Levels[0]

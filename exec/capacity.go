@@ -131,7 +131,7 @@ func (h *hunt) seek(out *metric.Capacity, budget time.Duration) (lost error) {
 		if result, lost = h.probe(p); lost != nil {
 			break
 		}
-		if !h.check() && result.Outcome == search.Inconclusive {
+		if !h.check() && result.Outcome == metric.Inconclusive {
 			h.levelSearch.Stop(h.why()) // the probe stopped early and has no result
 			break
 		}
@@ -223,7 +223,7 @@ func (h *hunt) measuredBefore() []search.Result {
 		at := h.counts().Load(l)
 		h.last = visit{split: 1, requests: s.measured()}
 		r := h.judged(at, h.view(l), Look{Requests: h.last.requests, Planned: 1})
-		if !h.counts().Rates && r.Outcome == search.Inconclusive {
+		if !h.counts().Rates && r.Outcome == metric.Inconclusive {
 			continue
 		}
 		h.known[at] = l

@@ -41,9 +41,9 @@ func TestRateCapacity(t *testing.T) {
 				largest += x / float64(len(l.Saturation))
 			}
 			log := math.Log(l.Rate / (largest - l.Rate) / 4)
-			j := exec.Judgement{Outcome: search.Pass, Margins: []search.Margin{{Threshold: "ttft p95", Log: log, Low: log - 1, High: log + 1}}}
+			j := exec.Judgement{Outcome: metric.Pass, Margins: []search.Margin{{Threshold: "ttft p95", Log: log, Low: log - 1, High: log + 1}}}
 			if log > 0 {
-				j.Outcome = search.Fail
+				j.Outcome = metric.Fail
 			}
 			return j
 		}

@@ -53,11 +53,11 @@ func byMean(limit time.Duration) exec.Judge {
 			sum += ttft
 		}
 		mean := sum / float64(len(measured))
-		j := exec.Judgement{Outcome: search.Pass, Binding: "ttft mean", Margins: []search.Margin{{
+		j := exec.Judgement{Outcome: metric.Pass, Binding: "ttft mean", Margins: []search.Margin{{
 			Threshold: "ttft mean", Log: math.Log(mean / limit.Seconds()), Shown: fmt.Sprintf("%.1f s", mean),
 		}}}
 		if mean >= limit.Seconds() {
-			j.Outcome = search.Fail
+			j.Outcome = metric.Fail
 		}
 		return j
 	}
@@ -168,7 +168,7 @@ func TestCapacityFailsForGood(t *testing.T) {
 	judge := byMean(1950 * ms)
 	b.Judge = func(w *plan.Workload, l *metric.Level, look exec.Look) exec.Judgement {
 		j := judge(w, l, look)
-		j.ForGood = j.Outcome == search.Fail
+		j.ForGood = j.Outcome == metric.Fail
 		return j
 	}
 	run := must.Get(exec.Run(t.Context(), b.Config))(t)
@@ -206,7 +206,7 @@ func TestCapacityKnowsFixedLevels(t *testing.T) {
 		}
 		j := judge(w, l, look)
 		if l.Name == "16" {
-			j.Outcome, j.Needs = search.Inconclusive, 30
+			j.Outcome, j.Needs = metric.Inconclusive, 30
 		}
 		return j
 	}
@@ -238,7 +238,7 @@ func TestCapacityExtends(t *testing.T) {
 		if l.N == 10 {
 			at10 = append(at10, look)
 			if look.Requests < 200 {
-				j.Outcome, j.Needs = search.Inconclusive, 200-look.Requests
+				j.Outcome, j.Needs = metric.Inconclusive, 200-look.Requests
 			}
 		}
 		return j
@@ -314,9 +314,9 @@ func TestCapacityAdmissionCap(t *testing.T) {
 		return reply{ttft: s}
 	})
 	b.Judge = func(w *plan.Workload, l *metric.Level, look exec.Look) exec.Judgement {
-		j := exec.Judgement{Outcome: search.Pass, Binding: "success"}
+		j := exec.Judgement{Outcome: metric.Pass, Binding: "success"}
 		if l.Completed() < l.Due() {
-			j.Outcome = search.Fail
+			j.Outcome = metric.Fail
 		}
 		return j
 	}
@@ -354,10 +354,10 @@ func TestCapacityInvalidIsNoAnswer(t *testing.T) {
 		words  string
 		probes int
 	}{
-		{"invalid", exec.Judgement{Outcome: search.Inconclusive, Invalid: "output length"}, metric.CapacityUnknown, "unknown: output length", 2},
+		{"invalid", exec.Judgement{Outcome: metric.Inconclusive, Invalid: "output length"}, metric.CapacityUnknown, "unknown: output length", 2},
 		{"nobody knows", exec.Judgement{}, metric.CapacityUnknown, "the judge gave no verdict", 2},
 		// The eight probes are two each at the levels 8, 4, 2 and 1.
-		{"the generator", exec.Judgement{Outcome: search.Saturated, Invalid: "generator: 95% of all cores"}, metric.CapacityUnknown, "generator", 8},
+		{"the generator", exec.Judgement{Outcome: metric.Saturated, Invalid: "generator: 95% of all cores"}, metric.CapacityUnknown, "generator", 8},
 	} {
 		p, _ := searching(16)
 		b := newBench(t, clock.NewVirtual(), p, steady(s, 0))
@@ -507,7 +507,7 @@ func byMeanWithin(limit time.Duration) exec.Judge {
 		m, half := &j.Margins[0], 1/math.Sqrt(float64(look.Requests))
 		m.Low, m.High = m.Log-half, m.Log+half
 		if m.Low <= 0 && m.High >= 0 {
-			j.Outcome, j.Needs = search.Inconclusive, int(1/(m.Log*m.Log))-look.Requests
+			j.Outcome, j.Needs = metric.Inconclusive, int(1/(m.Log*m.Log))-look.Requests
 		}
 		return j
 	}

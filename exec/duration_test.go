@@ -12,7 +12,6 @@ import (
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
-	"github.com/tokgate/tokgate/search"
 )
 
 // timedLoad returns a closed loop of n slots that lasts for the time d. It has one round for each
@@ -69,8 +68,8 @@ func TestTimeIsCutShort(t *testing.T) {
 // TestLooksByTime checks that a level with a duration runs for all of it, unless it fails.
 func TestLooksByTime(t *testing.T) {
 	tens := []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
-	fail, pass := exec.Judgement{Outcome: search.Fail}, exec.Judgement{Outcome: search.Pass}
-	more := exec.Judgement{Outcome: search.Inconclusive, Needs: 50}
+	fail, pass := exec.Judgement{Outcome: metric.Fail}, exec.Judgement{Outcome: metric.Pass}
+	more := exec.Judgement{Outcome: metric.Inconclusive, Needs: 50}
 	for _, tt := range []struct {
 		name   string
 		on     plan.OnInconclusive

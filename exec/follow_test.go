@@ -29,9 +29,9 @@ func saturable(_ int, r *client.Request) reply {
 // awaiting judges that a saturation after the level is missing, until there is one.
 func awaiting(_ *plan.Workload, l *metric.Level, _ exec.Look) exec.Judgement {
 	if l.After == nil {
-		return exec.Judgement{Outcome: search.Inconclusive, Follows: true, Needs: -1}
+		return exec.Judgement{Outcome: metric.Inconclusive, Follows: true, Needs: -1}
 	}
-	return exec.Judgement{Outcome: search.Pass}
+	return exec.Judgement{Outcome: metric.Pass}
 }
 
 func namesOf(levels []*metric.Level) (names []string) {
@@ -53,7 +53,7 @@ func TestFollows(t *testing.T) {
 		{"below the largest rate", 2, awaiting, 20 * time.Second},
 		{"at the largest rate", 20, awaiting, time.Minute},
 		{"not awaited", 2, func(*plan.Workload, *metric.Level, exec.Look) exec.Judgement {
-			return exec.Judgement{Outcome: search.Pass}
+			return exec.Judgement{Outcome: metric.Pass}
 		}, 0},
 		{"nobody judges", 2, nil, 0},
 	} {

@@ -8,7 +8,6 @@ import (
 	"github.com/tokgate/tokgate/exec/shape"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
-	"github.com/tokgate/tokgate/search"
 )
 
 // level runs the rounds of one case from look to look, until a look is final. An error means that
@@ -74,7 +73,7 @@ func (s *levelRun) reaches(at plan.Look, next []plan.Look) (on bool, lost error)
 			len(l.Rounds), len(l.Rounds)+l.Shed, rounds, s.Budget))
 	}
 	if !ended {
-		if n := len(l.Looks); n > 0 && !at.Extends && l.Looks[n-1].Outcome != search.Fail {
+		if n := len(l.Looks); n > 0 && !at.Extends && l.Looks[n-1].Outcome != metric.Fail {
 			// The level was cut off before this look. Record the look as planned, so that the look
 			// before it does not count as the last.
 			l.Looks = append(l.Looks, metric.Look{Requests: max(s.Level.Requests, l.Due()), Planned: at.Planned, Spent: 1})
@@ -119,8 +118,8 @@ func (s *levelRun) decides(at plan.Look, last bool) (on bool, lost error) {
 	if lost != nil {
 		return false, lost
 	}
-	if ahead && (j.Invalid != "" || j.Outcome == search.Pass && at.Spent == 0 || j.Outcome != search.Pass && j.Outcome != search.Fail) {
-		look.Outcome = search.Inconclusive
+	if ahead && (j.Invalid != "" || j.Outcome == metric.Pass && at.Spent == 0 || j.Outcome != metric.Pass && j.Outcome != metric.Fail) {
+		look.Outcome = metric.Inconclusive
 		l.Looks = append(l.Looks, look)
 		return true, nil
 	}
@@ -129,7 +128,7 @@ func (s *levelRun) decides(at plan.Look, last bool) (on bool, lost error) {
 	if ahead {
 		s.notesEnd(at, j.Outcome)
 	}
-	if j.Invalid != "" || j.Outcome != search.Inconclusive {
+	if j.Invalid != "" || j.Outcome != metric.Inconclusive {
 		return false, nil
 	}
 	if j.Needs < 0 {

@@ -15,7 +15,6 @@ import (
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
-	"github.com/tokgate/tokgate/search"
 )
 
 // gated returns a plan with one level, and a threshold for it.
@@ -29,11 +28,11 @@ func gated(l *plan.Load, on plan.OnInconclusive) *plan.Plan {
 }
 
 func TestLooks(t *testing.T) {
-	fail := exec.Judgement{Outcome: search.Fail}
-	pass := exec.Judgement{Outcome: search.Pass}
-	more := exec.Judgement{Outcome: search.Inconclusive, Needs: 50}
-	never := exec.Judgement{Outcome: search.Inconclusive, Needs: -1}
-	invalid := exec.Judgement{Outcome: search.Fail, Invalid: "cache"}
+	fail := exec.Judgement{Outcome: metric.Fail}
+	pass := exec.Judgement{Outcome: metric.Pass}
+	more := exec.Judgement{Outcome: metric.Inconclusive, Needs: 50}
+	never := exec.Judgement{Outcome: metric.Inconclusive, Needs: -1}
+	invalid := exec.Judgement{Outcome: metric.Fail, Invalid: "cache"}
 	tens := []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
 	burst := &plan.Load{Kind: metric.Burst, Seeds: []int64{1}, Levels: []plan.Level{{Name: "burst 8", N: 8, Requests: 80, Rounds: 10}}}
 	for _, tt := range []struct {
@@ -124,7 +123,7 @@ func TestNoLooks(t *testing.T) {
 		b := newBench(t, clock.NewVirtual(), p, steady(s, 0))
 		b.Judge = func(*plan.Workload, *metric.Level, exec.Look) exec.Judgement {
 			t.Errorf("%s: a look was held", name)
-			return exec.Judgement{Outcome: search.Fail}
+			return exec.Judgement{Outcome: metric.Fail}
 		}
 		run := must.Get(exec.Run(t.Context(), b.Config))(t)
 		l := run.Levels[0]
@@ -156,9 +155,9 @@ func TestExtensionIsShedFirst(t *testing.T) {
 		p.Gate.Budget = tt.budget
 		b := newBench(t, clock.NewVirtual(), p, steady(s, 0))
 		b.Judge = func(w *plan.Workload, l *metric.Level, look exec.Look) exec.Judgement {
-			j := exec.Judgement{Outcome: search.Inconclusive, Needs: 10}
+			j := exec.Judgement{Outcome: metric.Inconclusive, Needs: 10}
 			if look.Requests == 400 || l.Probe != nil {
-				j.Outcome = search.Pass
+				j.Outcome = metric.Pass
 			}
 			return j
 		}
@@ -208,7 +207,7 @@ func TestRoundsAreShedLast(t *testing.T) {
 			b := newBench(t, clock.NewVirtual(), p, steady(s, 0))
 			b.Judge = func(_ *plan.Workload, l *metric.Level, look exec.Look) exec.Judgement {
 				must.Hold(t, l.Probe != nil || len(l.MeasuredSamples()) == look.Requests, "a look at %d requests finds %d", look.Requests, len(l.MeasuredSamples()))
-				return exec.Judgement{Outcome: search.Inconclusive, Needs: 10}
+				return exec.Judgement{Outcome: metric.Inconclusive, Needs: 10}
 			}
 			run := must.Get(exec.Run(t.Context(), b.Config))(t)
 			var rounds, shed []int
@@ -243,7 +242,7 @@ func TestCutShortAfterALook(t *testing.T) {
 	b.Drain = drain
 	b.Clock.Timer(45*s, interrupt)
 	b.Judge = func(*plan.Workload, *metric.Level, exec.Look) exec.Judgement {
-		return exec.Judgement{Outcome: search.Inconclusive}
+		return exec.Judgement{Outcome: metric.Inconclusive}
 	}
 	run := must.Get(exec.Run(t.Context(), b.Config))(t)
 	l := run.Levels[0]

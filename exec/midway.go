@@ -5,7 +5,6 @@ import (
 
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
-	"github.com/tokgate/tokgate/search"
 )
 
 // looksMidway judges a rate while its window is measured, at looks that can only fail it. A failure
@@ -21,10 +20,10 @@ func (s *levelRun) looksMidway(rd *round) {
 		view.Rounds, view.Replicas = rd.units(), rd.byReplica(s.level.Replicas)
 		look := metric.Look{Requests: at.Requests, Planned: at.Planned, Spent: at.Spent}
 		j := s.judge(s.Workload, &view, look)
-		if look.Outcome = search.Inconclusive; j.Invalid == "" && j.Outcome == search.Fail {
-			look.Outcome = search.Fail
+		if look.Outcome = metric.Inconclusive; j.Invalid == "" && j.Outcome == metric.Fail {
+			look.Outcome = metric.Fail
 		}
-		if s.level.Looks = append(s.level.Looks, look); look.Outcome == search.Fail && !rd.halted() {
+		if s.level.Looks = append(s.level.Looks, look); look.Outcome == metric.Fail && !rd.halted() {
 			s.notesEnd(at, look.Outcome)
 			rd.early = true
 			rd.cut(endedEarly)
@@ -37,8 +36,8 @@ func (s *levelRun) looksMidway(rd *round) {
 func (s *levelRun) failed() bool { return s.fails != nil && len(s.level.Rounds) > 0 && s.fails() }
 
 // notesEnd notes that a look ended the level early.
-func (s *levelRun) notesEnd(at plan.Look, outcome search.Outcome) {
-	said := map[search.Outcome]string{search.Pass: "passed", search.Fail: "failed"}[outcome]
+func (s *levelRun) notesEnd(at plan.Look, outcome metric.Outcome) {
+	said := map[metric.Outcome]string{metric.Pass: "passed", metric.Fail: "failed"}[outcome]
 	part := fmt.Sprintf("%d of %d requests", at.Requests, s.Level.Requests)
 	if s.Level.Duration > 0 {
 		_, rounds := s.level.RoundNames()

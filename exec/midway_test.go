@@ -14,13 +14,12 @@ import (
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
-	"github.com/tokgate/tokgate/search"
 )
 
 // A rate is judged after a quarter and after half of its requests have ended, and may only fail there.
 // The load goes on meanwhile. A failure ends the window, and what was in flight is cancelled.
 func TestLooksMidway(t *testing.T) {
-	fail, pass := exec.Judgement{Outcome: search.Fail}, exec.Judgement{Outcome: search.Pass}
+	fail, pass := exec.Judgement{Outcome: metric.Fail}, exec.Judgement{Outcome: metric.Pass}
 	for _, tt := range []struct {
 		name     string
 		script   []exec.Judgement // at the looks midway; then it passes
@@ -31,7 +30,7 @@ func TestLooksMidway(t *testing.T) {
 		{"a failure after a quarter", []exec.Judgement{fail}, []string{"20 fail"}, 3, true},
 		{"after half", []exec.Judgement{{}, fail}, []string{"20 inconclusive", "40 fail"}, 6, true},
 		{"a pass is none", []exec.Judgement{pass, pass}, []string{"20 inconclusive", "40 inconclusive", "80 pending"}, 10, false},
-		{"what is invalid is no failure", []exec.Judgement{{Outcome: search.Fail, Invalid: "cache"}, {}}, []string{"20 inconclusive", "40 inconclusive", "80 pending"}, 10, false},
+		{"what is invalid is no failure", []exec.Judgement{{Outcome: metric.Fail, Invalid: "cache"}, {}}, []string{"20 inconclusive", "40 inconclusive", "80 pending"}, 10, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			answers := steady(400*time.Millisecond, 400*time.Millisecond)

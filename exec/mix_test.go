@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/exec/clock"
@@ -236,7 +237,7 @@ func TestMixCapacity(t *testing.T) {
 		must.Hold(t, c.Pass == tt.pass && c.Kind == tt.kind && (tt.binding == "" || c.Binding == tt.binding), "with %v s: %s (%v)", tt.limit, c.Line, outcomes(c))
 		var judged []string
 		for _, v := range assert.Judge(p, run, assert.Options{}).List {
-			if v.Kind == assert.KindSLA && v.Threshold.Metric.Name == "ttft" {
+			if v.Kind == verdict.KindSLA && v.Threshold.Metric.Name == "ttft" {
 				judged = append(judged, v.Workload+" "+v.Name+" "+v.Outcome.String())
 			}
 		}

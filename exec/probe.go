@@ -39,7 +39,7 @@ func (h *hunt) probe(p search.Probe) (search.Result, error) {
 	h.reset()
 	h.invalidity, h.last, h.spent = "", visit{}, false
 	s, lost := h.samples(p)
-	result := search.Result{N: p.N, Outcome: search.Inconclusive, Requests: p.Have}
+	result := search.Result{N: p.N, Outcome: metric.Inconclusive, Requests: p.Have}
 	if s.level.Skipped != "" {
 		h.invalidity = s.level.Skipped
 		result.Needs, result.Note = -1, h.invalidity
@@ -83,7 +83,7 @@ func (h *hunt) probe(p search.Probe) (search.Result, error) {
 		}
 		look.Outcome = result.Outcome
 		s.level.Looks = append(s.level.Looks, look)
-		if result.Outcome != search.Inconclusive || result.Needs < 0 && k >= s.Level.Requests {
+		if result.Outcome != metric.Inconclusive || result.Needs < 0 && k >= s.Level.Requests {
 			break // before the planned end, too few requests show how many would decide
 		}
 	}
@@ -138,9 +138,9 @@ func (h *hunt) cutShort(s *levelRun, r *search.Result) {
 	late := s.level.Late()
 	switch cut := search.CutShort(r.N, s.level); {
 	case h.counts().Rates && late != "":
-		r.Outcome, r.Note = search.Saturated, late
+		r.Outcome, r.Note = metric.Saturated, late
 		h.last = visit{} // no look decided it
-	case cut.Outcome == search.Fail:
+	case cut.Outcome == metric.Fail:
 		r.Outcome, r.Binding = cut.Outcome, cut.Binding
 		h.last = visit{} // no look decided it
 	case h.check() && !h.spent:

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/assert/compare"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -129,7 +130,7 @@ func (b *builder) workloads() (out []string) {
 // if the plan does not bound it, because an answer of natural length may reach its token limit.
 func (b *builder) judgedBy(workload string, v assert.Verdicts) (out []metric.Def) {
 	for _, def := range metric.Defs {
-		bounded := slices.ContainsFunc(v.List, func(v assert.Verdict) bool {
+		bounded := slices.ContainsFunc(v.List, func(v verdict.Verdict) bool {
 			return v.Workload == workload && v.Threshold != nil && v.Threshold.Metric.Name == def.Name
 		})
 		if def.OfAnswers && (def.Name != "stop_rate" || bounded) {
@@ -209,12 +210,12 @@ func (d *Document) AnswersOf(comparison string) (list []Answer) {
 
 // quote returns a sentence that quotes a bad answer, for a failed verdict on answers. It returns ""
 // without a bad answer.
-func (d *Document) quote(v *Verdict) string {
+func (d *Document) quote(v *verdict.Verdict) string {
 	name := v.Metric
 	if v.Threshold != nil {
 		name = v.Threshold.Metric.Name
 	}
-	if v.Outcome != Fail {
+	if v.Outcome != verdict.Fail {
 		return ""
 	}
 	for _, a := range d.AnswersOf(v.Comparison) {

@@ -43,11 +43,11 @@ func answered() *Document {
 			Candidate: &metric.Sample{Server: "next", Workload: "chat", Level: "8", Order: i, Said: &metric.Said{Text: secret + hostile}},
 			Control:   &metric.Sample{Said: &metric.Said{Text: "Yes."}}})
 	}
-	v := assert.Verdicts{Outcome: assert.Fail, List: []assert.Verdict{
-		{Kind: assert.KindSLA, Server: "next", Workload: "recall", Level: "8", Name: "sla.accuracy.rate at 8", Outcome: assert.Fail, Threshold: &verdict.Threshold{Metric: metric.MustLookup("accuracy")}},
-		{Kind: assert.KindSLA, Server: "next", Workload: "recall", Level: "8", Name: "sla.empty.rate at 8", Outcome: assert.Pass, Threshold: &verdict.Threshold{Metric: metric.MustLookup("empty")}},
-		{Kind: assert.KindCompare, Compares: assert.Compares{Comparison: "up", Metric: "accuracy"}, Server: "next", Workload: "recall", Level: "8", Name: "compare.up.tolerate.accuracy.rate at 8", Outcome: assert.Fail},
-		{Kind: assert.KindCompare, Compares: assert.Compares{Comparison: "up", Metric: "odd_answers"}, Server: "next", Workload: "chat, recall", Level: "answers", Name: "compare.up.tolerate.odd_answers at answers", Outcome: assert.Fail},
+	v := assert.Verdicts{Outcome: verdict.Fail, List: []verdict.Verdict{
+		{Kind: verdict.KindSLA, Server: "next", Workload: "recall", Level: "8", Name: "sla.accuracy.rate at 8", Outcome: verdict.Fail, Threshold: &verdict.Threshold{Metric: metric.MustLookup("accuracy")}},
+		{Kind: verdict.KindSLA, Server: "next", Workload: "recall", Level: "8", Name: "sla.empty.rate at 8", Outcome: verdict.Pass, Threshold: &verdict.Threshold{Metric: metric.MustLookup("empty")}},
+		{Kind: verdict.KindCompare, Compares: verdict.Compares{Comparison: "up", Metric: "accuracy"}, Server: "next", Workload: "recall", Level: "8", Name: "compare.up.tolerate.accuracy.rate at 8", Outcome: verdict.Fail},
+		{Kind: verdict.KindCompare, Compares: verdict.Compares{Comparison: "up", Metric: "odd_answers"}, Server: "next", Workload: "chat, recall", Level: "answers", Name: "compare.up.tolerate.odd_answers at answers", Outcome: verdict.Fail},
 	}, Comparisons: []*compare.Comparison{{Name: "up", Control: "today", Candidate: "next", Paired: true, Lost: append(odd, lost)}}}
 	return New(run, p, v, Meta{ExitCode: 1})
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-func (d *Document) capacityOf(v *Verdict) *metric.Capacity {
+func (d *Document) capacityOf(v *verdict.Verdict) *metric.Capacity {
 	if v.Kind != "capacity" {
 		return nil
 	}
@@ -28,8 +28,14 @@ func (d *Document) Capacity(workload, server string) *metric.Capacity {
 
 // States reports whether the verdict states the result of the search. It does not if nothing was
 // judged, or if the record contradicts the result.
-func States(v *Verdict, c *metric.Capacity) bool {
-	return v.Outcome == Pass || v.Outcome == Fail || v.Outcome == Inconclusive || v.Outcome == Error && c.Kind == metric.CapacityUnknown
+func States(v *verdict.Verdict, c *metric.Capacity) bool {
+	switch v.Outcome {
+	case verdict.Pass, verdict.Fail, verdict.Inconclusive:
+		return true
+	case verdict.Error:
+		return c.Kind == metric.CapacityUnknown
+	}
+	return false
 }
 
 // Largest returns the largest rate that the server of a search over rates can sustain, in requests

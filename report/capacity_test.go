@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
@@ -56,7 +56,7 @@ func TestJoining(t *testing.T) {
 	} {
 		n, _ := strconv.Atoi(strings.TrimPrefix(c.level, "burst "))
 		d := Document{Cases: []Case{{Level: &metric.Level{Name: c.level, N: n}}}}
-		got := d.Joining(&Verdict{Level: c.level}, c.capacity)
+		got := d.Joining(&verdict.Verdict{Level: c.level}, c.capacity)
 		must.Hold(t, strings.Contains(got, c.want), "%s: %s", name, got)
 	}
 }
@@ -119,22 +119,22 @@ func TestJUnitCapacity(t *testing.T) {
 		name    string
 		require int
 		kind    metric.CapacityKind
-		outcome assert.Outcome // Pending: no verdict
+		outcome verdict.Outcome // Pending: no verdict
 		want    string
 	}{
-		{"passes", 30, metric.CapacityExact, assert.Pass, "system-out"},
-		{"fails", 50, metric.CapacityExact, assert.Fail, "failure"},
-		{"undecided", 50, metric.CapacityInterpolated, assert.Inconclusive, "failure"},
-		{"unknown", 50, metric.CapacityUnknown, assert.Error, "error"},
-		{"required and not judged", 30, metric.CapacityExact, assert.Pending, "error"},
-		{"measured", 0, metric.CapacityExact, assert.Pending, "system-out"},
-		{"measured in vain", 0, metric.CapacityUnknown, assert.Pending, "skipped"},
+		{"passes", 30, metric.CapacityExact, verdict.Pass, "system-out"},
+		{"fails", 50, metric.CapacityExact, verdict.Fail, "failure"},
+		{"undecided", 50, metric.CapacityInterpolated, verdict.Inconclusive, "failure"},
+		{"unknown", 50, metric.CapacityUnknown, verdict.Error, "error"},
+		{"required and not judged", 30, metric.CapacityExact, verdict.Pending, "error"},
+		{"measured", 0, metric.CapacityExact, verdict.Pending, "system-out"},
+		{"measured in vain", 0, metric.CapacityUnknown, verdict.Pending, "skipped"},
 	}
 	for _, tt := range tests {
 		run, p, v, m := fixture()
 		run.Capacities[0].Require, run.Capacities[0].Kind = tt.require, tt.kind
-		i := slices.IndexFunc(v.List, func(v assert.Verdict) bool { return v.Kind == "capacity" })
-		if v.List[i].Outcome = tt.outcome; tt.outcome == assert.Pending {
+		i := slices.IndexFunc(v.List, func(v verdict.Verdict) bool { return v.Kind == "capacity" })
+		if v.List[i].Outcome = tt.outcome; tt.outcome == verdict.Pending {
 			v.List = slices.Delete(v.List, i, i+1)
 		}
 		d := New(run, p, v, m)
@@ -166,7 +166,7 @@ func TestJudgedCapacityIsShown(t *testing.T) {
 	run, p, v, m := fixture()
 	anew := *run.Capacities[0]
 	anew.Kind, anew.Pass, anew.Line = metric.CapacityBelow, 0, "<30 requests in flight"
-	i := slices.IndexFunc(v.List, func(v assert.Verdict) bool { return v.Kind == "capacity" })
+	i := slices.IndexFunc(v.List, func(v verdict.Verdict) bool { return v.Kind == "capacity" })
 	v.List[i].Capacity = &anew
 	d := New(run, p, v, m)
 	if len(d.Run.Capacities) != 1 || d.Run.Capacities[0].Line != anew.Line || d.Run.Capacities[0].Pass != 0 {

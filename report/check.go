@@ -240,7 +240,7 @@ func (c *checker) capacity(x *metric.Capacity) {
 	passed := x.Pass == 0
 	for i := range x.Probes {
 		p := &x.Probes[i]
-		if p.N != x.Pass || p.Outcome != Pass {
+		if p.N != x.Pass || p.Outcome != verdict.Pass {
 			continue
 		}
 		passed = true
@@ -261,7 +261,7 @@ func (c *checker) capacity(x *metric.Capacity) {
 
 func (c *checker) claimed() {
 	for i := range c.doc.Verdicts {
-		if v := &c.doc.Verdicts[i]; v.Outcome == Skipped && v.Value.OK {
+		if v := &c.doc.Verdicts[i]; v.Outcome == verdict.Skipped && v.Value.OK {
 			c.say("%s of %s on %s was measured, but the report calls it skipped", v.Name, v.Workload, v.Server)
 		}
 	}
@@ -306,7 +306,7 @@ func (c *checker) change(x *compare.Comparison, row *compare.Change) {
 	if row.Direction != "" && row.Direction != way {
 		c.say("%s is called %s, but the change %s is for the %s", at, row.Direction, compare.FormatChange(row.Unit(), row.Change.V, row.Points), way)
 	}
-	if row.Outcome == Skipped && row.Limit.OK && row.Why == "" {
+	if row.Outcome == verdict.Skipped && row.Limit.OK && row.Why == "" {
 		c.say("%s was measured and has a limit, but the report calls it skipped", at)
 	}
 }
@@ -329,15 +329,15 @@ func (c *checker) bound(x *metric.Capacity, r metric.ProbeValue) *verdict.Thresh
 
 func (c *checker) outcome() {
 	t := c.doc.Tally()
-	if c.doc.Outcome == Pass && t.Failed+t.Errors > 0 {
+	if c.doc.Outcome == verdict.Pass && t.Failed+t.Errors > 0 {
 		c.say("the outcome is pass, but %d verdicts failed or could not be measured", t.Failed+t.Errors)
 	}
 	for i := range c.doc.Verdicts {
 		v := &c.doc.Verdicts[i]
-		if v.Threshold == nil || !v.Value.OK || v.Outcome != Pass && v.Outcome != Fail || v.Threshold.Op == "" {
+		if v.Threshold == nil || !v.Value.OK || v.Outcome != verdict.Pass && v.Outcome != verdict.Fail || v.Threshold.Op == "" {
 			continue
 		}
-		if v.Outcome == Pass && v.Threshold.Breaks(v.Value.V) {
+		if v.Outcome == verdict.Pass && v.Threshold.Breaks(v.Value.V) {
 			c.say("%s passed, but the value %s does not meet %s", v.Name, v.Value.Format(v.Threshold.Unit()), v.Threshold.Text)
 		}
 	}

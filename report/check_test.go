@@ -57,7 +57,7 @@ func TestCheck(t *testing.T) {
 			d.Run.Capacities[0].Probes[3].Values = []metric.ProbeValue{{Threshold: "ttft p95", Outcome: metric.Pass, Value: metric.Some(8.1)}}
 		}, "at the limit of 39, the value of ttft p95 is 8.1 s, which breaks the threshold p95 < 8s"},
 		{"a crossing elsewhere", func(d *Document) { d.Run.Capacities[0].CrossingLow = 60 }, "does not lie between 39, which passed, and 40, which failed"},
-		{"a pass with a failure", func(d *Document) { d.Verdicts[0].Outcome = Fail }, "the outcome is pass, but 1 verdicts failed"},
+		{"a pass with a failure", func(d *Document) { d.Verdicts[0].Outcome = verdict.Fail }, "the outcome is pass, but 1 verdicts failed"},
 		{"a pass beyond the limit", func(d *Document) { d.Verdicts[2].Value = metric.Some(8) }, "passed, but the value 8 s does not meet p95 < 8s"},
 		{"a loss that is called better", func(d *Document) {
 			d.Comparisons = rows(compare.Change{Metric: metric.Def{Better: metric.LowerIsBetter}, Shift: compare.Shift{Change: metric.Some(0.1)}, Direction: "better"})
@@ -69,17 +69,17 @@ func TestCheck(t *testing.T) {
 			d.Comparisons = rows(compare.Change{Shift: compare.Shift{Interval: verdict.Interval{Low: metric.Some(0.2), High: metric.Some(0.1)}}})
 		}, "the lower bound is above the upper bound"},
 		{"a row that was measured", func(d *Document) {
-			d.Comparisons = rows(compare.Change{Metric: metric.Def{Better: metric.LowerIsBetter}, Shift: compare.Shift{Change: metric.Some(0.1)}, Limit: metric.Some(0.05), Outcome: Skipped})
+			d.Comparisons = rows(compare.Change{Metric: metric.Def{Better: metric.LowerIsBetter}, Shift: compare.Shift{Change: metric.Some(0.1)}, Limit: metric.Some(0.05), Outcome: verdict.Skipped})
 		}, "was measured and has a limit, but the report calls it skipped"},
 		{"no difference above a row that is worse", func(d *Document) {
 			d.Comparisons = rows(compare.Change{Metric: metric.Def{Better: metric.LowerIsBetter}, Shift: compare.Shift{Change: metric.Some(0.1)}, Direction: "worse"})
 			d.Comparisons[0].Decisions = []compare.Decision{{Workload: "chat", Level: "8", Answer: "no difference"}}
 		}, `the answer is "no difference" for chat at 8, but ttft p95 is worse`},
 		{"the answer yes beside a requirement that failed", func(d *Document) {
-			d.Comparisons = rows(compare.Change{Metric: metric.Def{Better: metric.HigherIsBetter}, Shift: compare.Shift{Change: metric.Some(0.001)}, Direction: "better", Limit: metric.Some(0.02), Improve: true, Outcome: Fail, Severity: "error"})
+			d.Comparisons = rows(compare.Change{Metric: metric.Def{Better: metric.HigherIsBetter}, Shift: compare.Shift{Change: metric.Some(0.001)}, Direction: "better", Limit: metric.Some(0.02), Improve: true, Outcome: verdict.Fail, Severity: "error"})
 			d.Comparisons[0].Decisions = []compare.Decision{{Workload: "chat", Level: "8", Answer: "yes"}}
 		}, `the answer is "yes" for chat at 8, but the requirement of ttft p95 failed`},
-		{"a verdict that was measured", func(d *Document) { d.Verdicts[2].Outcome = Skipped }, "was measured, but the report calls it skipped"},
+		{"a verdict that was measured", func(d *Document) { d.Verdicts[2].Outcome = verdict.Skipped }, "was measured, but the report calls it skipped"},
 		{"more that wait than are in flight", func(d *Document) { d.Passages = onlyPassage(Passage{InFlight: []int{3, 1}, Waiting: []int{3, 2}}) }, "2 requests wait, but only 1 are in flight"},
 		{"more arrivals than were due", func(d *Document) { d.Passages = onlyPassage(Passage{Arrivals: []int{40, 21}}) }, "61 requests arrived, but only 60 were due"},
 		{"a mean above the most", func(d *Document) {

@@ -117,36 +117,38 @@ func drawnLevel(r *rand.Rand, server, name string, rounds, each int, factor, fai
 //
 // A comparison that was not possible is never shown as passed, not even in JUnit.
 func TestComparisonLines(t *testing.T) {
-	seen := map[Outcome]int{}
+	seen := map[verdict.Outcome]int{}
 	for seed := range uint64(400) {
 		r := rand.New(rand.NewPCG(seed, 15))
 		p, run := drawnComparison(r)
 		v := assert.Judge(p, run, assert.Options{})
 		d := New(run, p, v, Meta{ExitCode: verdict.ExitCode(v.Outcome)})
-		own := d.Verdicts[slices.IndexFunc(d.Verdicts, func(v Verdict) bool { return v.Name == "compare.c" })]
+		own := d.Verdicts[slices.IndexFunc(d.Verdicts, func(v verdict.Verdict) bool { return v.Name == "compare.c" })]
 		seen[own.Outcome]++
-		worst := Outcome(Pass)
-		rank := map[Outcome]int{Skipped: 0, Pass: 1, Inconclusive: 2, Fail: 3, Error: 4}
+		worst := verdict.Outcome(verdict.Pass)
+		rank := map[verdict.Outcome]int{verdict.Skipped: 0, verdict.Pass: 1, verdict.Inconclusive: 2, verdict.Fail: 3, verdict.Error: 4}
 		invalid := false // true if the verdict on a server or on the load is bad
 		for _, x := range d.Verdicts {
-			if x.Kind == "load" && x.Outcome != Pass || x.Kind == "server" && x.Outcome == Error {
+			if x.Kind == "load" && x.Outcome != verdict.Pass || x.Kind == "server" && x.Outcome == verdict.Error {
 				invalid = true
 			}
-			if x.Kind != "compare" || x.Name == own.Name || x.Severity == verdict.SeverityWarn || x.Warn && x.Outcome == Inconclusive {
+			if x.Kind != "compare" || x.Name == own.Name || x.Severity == verdict.SeverityWarn || x.Warn && x.Outcome == verdict.Inconclusive {
 				continue
 			}
 			if rank[x.Outcome] > rank[worst] {
 				worst = x.Outcome
 			}
-			if level := slices.IndexFunc(d.Verdicts, func(l Verdict) bool { return l.Kind == "load" && l.Level == x.Level && l.Outcome != Pass }); level >= 0 && x.Outcome == Pass {
+			if level := slices.IndexFunc(d.Verdicts, func(l verdict.Verdict) bool {
+				return l.Kind == "load" && l.Level == x.Level && l.Outcome != verdict.Pass
+			}); level >= 0 && x.Outcome == verdict.Pass {
 				t.Errorf("seed %d: %s passes, and %s on %s is not valid", seed, x.Name, d.Verdicts[level].Name, d.Verdicts[level].Server)
 			}
 		}
 		must.Hold(t, rank[own.Outcome] >= rank[worst], "seed %d: the line is %s above what is %s: %s", seed, own.Outcome, worst, own.Message)
-		must.Hold(t, !invalid || own.Outcome == Error, "seed %d: the line is %s, and something was not measured: %s", seed, own.Outcome, own.Message)
+		must.Hold(t, !invalid || own.Outcome == verdict.Error, "seed %d: the line is %s, and something was not measured: %s", seed, own.Outcome, own.Message)
 		for _, c := range d.Comparisons {
 			for _, x := range c.Decisions {
-				if strings.HasPrefix(x.Why, "fails its requirements") && own.Outcome != Fail && own.Outcome != Error {
+				if strings.HasPrefix(x.Why, "fails its requirements") && own.Outcome != verdict.Fail && own.Outcome != verdict.Error {
 					t.Errorf("seed %d: %s %s beside %s: %s", seed, x.Answer, x.Workload, own.Outcome, x.Why)
 				}
 			}
@@ -167,10 +169,10 @@ func TestComparisonLines(t *testing.T) {
 				green = len(c.all("failure"))+len(c.all("error"))+len(c.all("skipped")) == 0
 			}
 		}
-		bad := own.Outcome == Error || own.Outcome == Fail
+		bad := own.Outcome == verdict.Error || own.Outcome == verdict.Fail
 		must.Hold(t, !bad || !green, "seed %d: %s is green in JUnit, and %s", seed, own.Name, own.Outcome)
 	}
-	for _, o := range []Outcome{Pass, Fail, Inconclusive, Error} {
+	for _, o := range []verdict.Outcome{verdict.Pass, verdict.Fail, verdict.Inconclusive, verdict.Error} {
 		must.Hold(t, seen[o] >= 10, "only %d of 400 lines are %s", seen[o], o)
 	}
 }

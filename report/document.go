@@ -48,14 +48,14 @@ type Document struct {
 	// Spent is what the run cost. Reports that tokgate wrote before it counted this have zeros.
 	Spent Spent `json:"spent,omitzero"`
 
-	Outcome  Outcome `json:"outcome"`
-	Why      string  `json:"why,omitempty"` // explains the outcome if nothing was judged; else ""
-	ExitCode int     `json:"exit_code"`
+	Outcome  verdict.Outcome `json:"outcome"`
+	Why      string          `json:"why,omitempty"` // explains the outcome if nothing was judged; else ""
+	ExitCode int             `json:"exit_code"`
 
 	Workloads []Workload `json:"workloads,omitempty"` // empty without the plan
 	// Cases holds what is derived from the requests of each level of Run, in the same order.
 	Cases       []Case                `json:"cases"`
-	Verdicts    []Verdict             `json:"verdicts"`
+	Verdicts    []verdict.Verdict     `json:"verdicts"`
 	Comparisons []*compare.Comparison `json:"comparisons"`
 	// Answers holds the worst answers of each workload on each server, and of each comparison.
 	// Absent if no answer counts as bad, or if the text of the answers was not recorded.
@@ -70,21 +70,6 @@ type Document struct {
 	// documents have it.
 	Sum string `json:"sum,omitempty"`
 }
-
-// Verdict is one check and its result.
-type Verdict = verdict.Verdict
-
-// Outcome is the result of a check, of a look or of a probe.
-type Outcome = verdict.Outcome
-
-const (
-	Pass         = verdict.Pass
-	Inconclusive = verdict.Inconclusive
-	Fail         = verdict.Fail
-	Error        = verdict.Error
-	Skipped      = verdict.Skipped
-	Pending      = verdict.Pending
-)
 
 // Plan holds what the plan requires, and how it names the servers.
 type Plan struct {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -21,7 +22,7 @@ import (
 // emptyDocument returns the document of a run that was interrupted before it measured anything.
 func emptyDocument() *Document {
 	run := &metric.Run{ID: "r", Tool: "dev", Plan: "p.hcl", Started: time.Unix(0, 0), Stopped: "interrupted"}
-	return New(run, nil, assert.Verdicts{Outcome: assert.Error}, Meta{ExitCode: assert.ExitInterrupted})
+	return New(run, nil, assert.Verdicts{Outcome: verdict.Error}, Meta{ExitCode: verdict.ExitInterrupted})
 }
 
 func TestDocumentRoundTrip(t *testing.T) {

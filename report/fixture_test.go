@@ -172,56 +172,56 @@ func fixture() (*metric.Run, *plan.Plan, assert.Verdicts, Meta) {
 		{At: []string{"30"}, Severity: plan.SeverityWarn, Thresholds: []*plan.Threshold{threshold("success", "rate", plan.GreaterEqual, 0.98, "rate >= 98%", 47)}},
 	}
 
-	sla := func(level, name string, o assert.Outcome, th *plan.Threshold, message string) assert.Verdict {
-		return assert.Verdict{
-			Kind: assert.KindSLA, Server: `vllm["on"]`, Workload: "general_chatbot", Level: level, Name: name, Outcome: o,
-			Severity: verdict.SeverityError, Message: message, Threshold: assert.ThresholdOf(th), Test: assert.Test{Decide: string(plan.Certified), Interval: verdict.Interval{Confidence: 0.95}},
-			Place: assert.Place{File: th.Range.Filename, Line: th.Range.Start.Line},
+	sla := func(level, name string, o verdict.Outcome, th *plan.Threshold, message string) verdict.Verdict {
+		return verdict.Verdict{
+			Kind: verdict.KindSLA, Server: `vllm["on"]`, Workload: "general_chatbot", Level: level, Name: name, Outcome: o,
+			Severity: verdict.SeverityError, Message: message, Threshold: assert.ThresholdOf(th), Test: verdict.Test{Decide: string(plan.Certified), Interval: verdict.Interval{Confidence: 0.95}},
+			Place: verdict.Place{File: th.Range.Filename, Line: th.Range.Start.Line},
 		}
 	}
 	ttft := threshold("ttft", "p95", plan.Less, 8, "p95 < 8s", 42)
-	pass := sla("1", "sla.ttft.p95 at 1", assert.Pass, ttft, "ttft p95 380 ms < 8 s: 0 of 60 requests over (0%, allowed 5%), 95% bounds 360 ms to 390 ms")
+	pass := sla("1", "sla.ttft.p95 at 1", verdict.Pass, ttft, "ttft p95 380 ms < 8 s: 0 of 60 requests over (0%, allowed 5%), 95% bounds 360 ms to 390 ms")
 	pass.Value, pass.Low, pass.High, pass.N, pass.Effective = metric.Some(0.38), metric.Some(0.36), metric.Some(0.39), 60, 60
-	failed := sla("30", "sla.ttft.p95 at 30", assert.Fail, ttft, "ttft p95 ∞ > 8 s: 20 of 120 requests over (16.7%, allowed 5%), 95% bounds 8.5 s to ∞")
+	failed := sla("30", "sla.ttft.p95 at 30", verdict.Fail, ttft, "ttft p95 ∞ > 8 s: 20 of 120 requests over (16.7%, allowed 5%), 95% bounds 8.5 s to ∞")
 	failed.Value, failed.Low, failed.High = metric.Some(math.Inf(1)), metric.Some(8.5), metric.Some(math.Inf(1))
 	failed.N, failed.Effective, failed.Over = 120, 88.5, 20
 	failed.Notes = []verdict.Note{{Text: "the values of 6 rounds differ so much that 120 requests count as only 88 independent requests"}}
-	speed := sla("30", "sla.speed.p5 at 30", assert.Inconclusive, threshold("speed", "p5", plan.Greater, 10, "p5 > 10 tok/s", 43),
+	speed := sla("30", "sla.speed.p5 at 30", verdict.Inconclusive, threshold("speed", "p5", plan.Greater, 10, "p5 > 10 tok/s", 43),
 		"speed p5 10.2 tok/s > 10 tok/s: 5 of 104 requests below (4.81%, allowed 5%), 95% bounds 9.1 tok/s to 11 tok/s")
 	speed.Value, speed.Low, speed.High, speed.N, speed.Effective = metric.Some(10.2), metric.Some(9.1), metric.Some(11), 104, 60.2
 	speed.Needs = "needs about 240 more requests, 4 min"
-	warn := sla("30", "sla.success.rate at 30", assert.Fail, threshold("success", "rate", plan.GreaterEqual, 0.98, "rate >= 98%", 47),
+	warn := sla("30", "sla.success.rate at 30", verdict.Fail, threshold("success", "rate", plan.GreaterEqual, 0.98, "rate >= 98%", 47),
 		"success rate 86.7% < 98%: 16 of 120 requests failed (13.3%, allowed 2%)")
 	warn.Severity = verdict.SeverityWarn
 	warn.Value, warn.N, warn.Effective = metric.Some(104.0/120), 120, 120
-	ttfa := sla("1", "sla.ttfa.mean at 1", assert.Error, threshold("ttfa", "mean", plan.Less, 2, "mean < 2s", 44), "ttfa mean has no value: no answer came")
+	ttfa := sla("1", "sla.ttfa.mean at 1", verdict.Error, threshold("ttfa", "mean", plan.Less, 2, "mean < 2s", 44), "ttfa mean has no value: no answer came")
 	ttfa.Value = metric.None("no answer came")
-	skipped := sla("burst 8", "sla.ttft.p95 at burst 8", assert.Skipped, ttft, "the budget of 12m was spent")
+	skipped := sla("burst 8", "sla.ttft.p95 at burst 8", verdict.Skipped, ttft, "the budget of 12m was spent")
 
-	v := assert.Verdicts{Outcome: assert.Error, List: []assert.Verdict{
-		{Kind: assert.KindServer, Server: `vllm["on"]`, Name: "start", Outcome: assert.Pass, Message: "ready after 3m12s", Place: assert.Place{File: "plans/chatbot.hcl", Line: 12}},
-		{Kind: assert.KindServer, Server: `vllm["off"]`, Name: "start", Outcome: assert.Error, Cause: verdict.CauseServer, Message: run.Servers[1].Error, Place: assert.Place{File: "plans/chatbot.hcl", Line: 12}},
-		{Kind: assert.KindLoad, Server: `vllm["on"]`, Workload: "general_chatbot", Level: "1", Name: "load at 1", Outcome: assert.Pass,
-			Message: "60 of 60 requests completed in 3 rounds", Place: assert.Place{File: "plans/chatbot.hcl", Line: 30},
+	v := assert.Verdicts{Outcome: verdict.Error, List: []verdict.Verdict{
+		{Kind: verdict.KindServer, Server: `vllm["on"]`, Name: "start", Outcome: verdict.Pass, Message: "ready after 3m12s", Place: verdict.Place{File: "plans/chatbot.hcl", Line: 12}},
+		{Kind: verdict.KindServer, Server: `vllm["off"]`, Name: "start", Outcome: verdict.Error, Cause: verdict.CauseServer, Message: run.Servers[1].Error, Place: verdict.Place{File: "plans/chatbot.hcl", Line: 12}},
+		{Kind: verdict.KindLoad, Server: `vllm["on"]`, Workload: "general_chatbot", Level: "1", Name: "load at 1", Outcome: verdict.Pass,
+			Message: "60 of 60 requests completed in 3 rounds", Place: verdict.Place{File: "plans/chatbot.hcl", Line: 30},
 			Notes: []verdict.Note{{Text: "lock-step: the slots send at the same times (synchrony 0.82), so their prompts are processed together, and TTFT is longer than for requests that are spread over time"}}},
 		pass, ttfa,
-		{Kind: assert.KindLoad, Server: `vllm["on"]`, Workload: "general_chatbot", Level: "30", Name: "load at 30", Outcome: assert.Error,
-			Cause: verdict.CauseGenerator, Message: "the load generator may have read and sent up to 1.2 s late", Place: assert.Place{File: "plans/chatbot.hcl", Line: 30}},
+		{Kind: verdict.KindLoad, Server: `vllm["on"]`, Workload: "general_chatbot", Level: "30", Name: "load at 30", Outcome: verdict.Error,
+			Cause: verdict.CauseGenerator, Message: "the load generator may have read and sent up to 1.2 s late", Place: verdict.Place{File: "plans/chatbot.hcl", Line: 30}},
 		failed, speed, warn,
-		{Kind: assert.KindLoad, Server: `vllm["on"]`, Workload: "general_chatbot", Level: "burst 8", Name: "load at burst 8", Outcome: assert.Skipped,
-			Message: "the budget of 12m was spent", Place: assert.Place{File: "plans/chatbot.hcl", Line: 30}},
+		{Kind: verdict.KindLoad, Server: `vllm["on"]`, Workload: "general_chatbot", Level: "burst 8", Name: "load at burst 8", Outcome: verdict.Skipped,
+			Message: "the budget of 12m was spent", Place: verdict.Place{File: "plans/chatbot.hcl", Line: 30}},
 		skipped,
-		{Kind: assert.KindLoad, Server: `vllm["off"]`, Workload: "general_chatbot", Level: "1", Name: "load at 1", Outcome: assert.Skipped,
-			Message: "the server did not start", Place: assert.Place{File: "plans/chatbot.hcl", Line: 30}},
-		{Kind: "capacity", Server: `vllm["on"]`, Workload: "general_chatbot", Name: "capacity", Outcome: assert.Inconclusive,
+		{Kind: verdict.KindLoad, Server: `vllm["off"]`, Workload: "general_chatbot", Level: "1", Name: "load at 1", Outcome: verdict.Skipped,
+			Message: "the server did not start", Place: verdict.Place{File: "plans/chatbot.hcl", Line: 30}},
+		{Kind: "capacity", Server: `vllm["on"]`, Workload: "general_chatbot", Name: "capacity", Outcome: verdict.Inconclusive,
 			Message: run.Capacities[0].Line + "; the plan requires 26", Lack: verdict.Lack{Needs: "needs a larger budget, or more requests, to decide whether the capacity is at least 26"}, Capacity: run.Capacities[0],
-			Notes: []verdict.Note{{Text: "24 was not confirmed on fresh requests"}, {Text: "another"}}, Place: assert.Place{File: "plans/chatbot.hcl", Line: 50}},
-		{Kind: assert.KindAssert, Name: "on is faster | " + hostile, Outcome: assert.Fail, Severity: verdict.SeverityError,
-			Message: "the candidate is slower: " + hostile, Place: assert.Place{File: "plans/chatbot.hcl", Line: 60}, Notes: []verdict.Note{{Text: "a point estimate"}}},
+			Notes: []verdict.Note{{Text: "24 was not confirmed on fresh requests"}, {Text: "another"}}, Place: verdict.Place{File: "plans/chatbot.hcl", Line: 50}},
+		{Kind: verdict.KindAssert, Name: "on is faster | " + hostile, Outcome: verdict.Fail, Severity: verdict.SeverityError,
+			Message: "the candidate is slower: " + hostile, Place: verdict.Place{File: "plans/chatbot.hcl", Line: 60}, Notes: []verdict.Note{{Text: "a point estimate"}}},
 	}}
 	m := Meta{Strength: &Strength{Says: "A server that decodes 2 times slower would pass.", Basis: "a recorded run", Planted: []Planted{
 		{"decode × 2", 1, 0, 0}, {"decode × 10", 0, 0, 1}, {"stalls", 0, 1, 0},
-	}}, ExitCode: assert.ExitError, Host: "runner-7", Folder: "results/chatbot",
+	}}, ExitCode: verdict.ExitError, Host: "runner-7", Folder: "results/chatbot",
 		Calibration: &metric.Calibration{Streams: 64, Rate: 3200, Delay50: 40 * time.Microsecond, Delay99: 210 * time.Microsecond, CPU: 0.31, Took: 1500 * time.Millisecond}}
 	return run, p, v, m
 }
@@ -257,10 +257,10 @@ func passing() *Document {
 		{N: 39, Purpose: "confirm", Set: 1, Level: "probe 39 again", Requests: 800, Outcome: metric.Pass, Binding: "ttft p95", Shown: "7.9 s", Spent: 3 * time.Minute},
 	}
 	met := v.List[len(v.List)-2]
-	met.Outcome, met.Message, met.Needs = assert.Pass, c.Line+"; the plan requires 30", ""
+	met.Outcome, met.Message, met.Needs = verdict.Pass, c.Line+"; the plan requires 30", ""
 	met.Notes = nil
 	v.List[3].Notes = []verdict.Note{{Text: "exact for the requests of this run"}, {Text: "lock-step: the slots send at the same times (synchrony 0.82), so their prompts are processed together, and TTFT is longer than for requests that are spread over time"}}
-	v.List, v.Outcome = []assert.Verdict{v.List[0], v.List[2], v.List[3], met}, assert.Pass
-	m.ExitCode = assert.ExitPass
+	v.List, v.Outcome = []verdict.Verdict{v.List[0], v.List[2], v.List[3], met}, verdict.Pass
+	m.ExitCode = verdict.ExitPass
 	return New(run, p, v, m)
 }

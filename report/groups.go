@@ -61,7 +61,7 @@ func Groups(d *Document) []*Group {
 // Worst returns the worst status of a group's verdicts, and how many have each status. A group
 // without verdicts counts as an error, because it was not judged.
 func (g *Group) Worst(d *Document) (verdict.Status, Tally) {
-	var list []Verdict
+	var list []verdict.Verdict
 	worst := verdict.StatusPass
 	for _, v := range d.Verdicts {
 		if v.Workload == g.Workload && v.Server == g.Server {

@@ -97,8 +97,8 @@ func (j *junitWriter) suites() *testsuites {
 	d := j.doc
 	j.out.Name = attr(cmp.Or(d.Plan.Path, d.Plan.Name))
 
-	var servers, comparisons, asserts []Verdict
-	cases := map[string][]Verdict{}
+	var servers, comparisons, asserts []verdict.Verdict
+	cases := map[string][]verdict.Verdict{}
 	for _, v := range d.Verdicts {
 		switch {
 		case v.Kind == "server":
@@ -126,8 +126,8 @@ func (j *junitWriter) suites() *testsuites {
 
 // unjudged returns verdicts for cases and capacities that have none. A case is an error, because
 // its load was never judged. A capacity is an error only if the plan requires one.
-func (j *junitWriter) unjudged(verdicts []Verdict, cases []*Case, capacities []*metric.Capacity) []Verdict {
-	var list []Verdict
+func (j *junitWriter) unjudged(verdicts []verdict.Verdict, cases []*Case, capacities []*metric.Capacity) []verdict.Verdict {
+	var list []verdict.Verdict
 	judged, measured := map[string]bool{}, false
 	for _, v := range verdicts {
 		measured = measured || v.Kind == "capacity"
@@ -139,21 +139,21 @@ func (j *junitWriter) unjudged(verdicts []Verdict, cases []*Case, capacities []*
 		if measured {
 			break
 		}
-		v := Verdict{Kind: "capacity", Server: c.Server, Workload: c.Workload, Name: "capacity", Outcome: Pass, Message: c.Answer(),
+		v := verdict.Verdict{Kind: "capacity", Server: c.Server, Workload: c.Workload, Name: "capacity", Outcome: verdict.Pass, Message: c.Answer(),
 			Place: verdict.Place{File: j.doc.Plan.Path}}
 		if c.Require > 0 {
-			v.Outcome, v.Cause, v.Message = Pending, verdict.CauseInvalid, "the capacity was not judged"
+			v.Outcome, v.Cause, v.Message = verdict.Pending, verdict.CauseInvalid, "the capacity was not judged"
 		} else if c.Kind == metric.CapacityUnknown {
-			v.Outcome, v.Message = Skipped, "" // the capacity's own line has the result
+			v.Outcome, v.Message = verdict.Skipped, "" // the capacity's own line has the result
 		}
 		list = append(list, v)
 	}
 	for _, c := range cases {
 		if !judged[c.Name] {
-			v := Verdict{Kind: "load", Server: c.Server, Workload: c.Workload, Level: c.Name, Name: "load at " + c.Name,
-				Outcome: Pending, Cause: verdict.CauseInvalid, Message: "the case was not judged", Place: verdict.Place{File: j.doc.Plan.Path}}
+			v := verdict.Verdict{Kind: "load", Server: c.Server, Workload: c.Workload, Level: c.Name, Name: "load at " + c.Name,
+				Outcome: verdict.Pending, Cause: verdict.CauseInvalid, Message: "the case was not judged", Place: verdict.Place{File: j.doc.Plan.Path}}
 			if c.Skipped != "" {
-				v.Outcome, v.Message = Skipped, c.Skipped
+				v.Outcome, v.Message = verdict.Skipped, c.Skipped
 			}
 			list = append(list, v)
 		}
@@ -161,7 +161,7 @@ func (j *junitWriter) unjudged(verdicts []Verdict, cases []*Case, capacities []*
 	return list
 }
 
-func (j *junitWriter) suite(name, server string, verdicts []Verdict, cases []*Case, capacities ...*metric.Capacity) {
+func (j *junitWriter) suite(name, server string, verdicts []verdict.Verdict, cases []*Case, capacities ...*metric.Capacity) {
 	verdicts = append(verdicts, j.unjudged(verdicts, cases, capacities)...)
 	if len(verdicts) == 0 {
 		return
@@ -279,7 +279,7 @@ func seeds(cases []*Case) string {
 
 // class returns the class name of a verdict's test case. With several servers the server is part of
 // it, because consumers drop a second test case with the same class name and name.
-func (j *junitWriter) class(v *Verdict) string {
+func (j *junitWriter) class(v *verdict.Verdict) string {
 	parts := []string{j.doc.Plan.Name}
 	switch {
 	case v.Kind == "server":
@@ -294,7 +294,7 @@ func (j *junitWriter) class(v *Verdict) string {
 	return attr(strings.Join(parts, "."))
 }
 
-func (j *junitWriter) testcase(v *Verdict, took float64) testcase {
+func (j *junitWriter) testcase(v *verdict.Verdict, took float64) testcase {
 	tc := testcase{File: attr(cmp.Or(v.File, j.doc.Plan.Path)), Line: max(v.Line, 1)}
 	tc.Classname = j.class(v)
 	tc.Name = attr(cmp.Or(v.Name, string(v.Kind)))
@@ -341,13 +341,13 @@ func (j *junitWriter) run() {
 		return
 	}
 	message := cmp.Or(d.Why, d.Run.Stopped, "the outcome of the run is "+d.Outcome.String())
-	j.suite("run", "", []Verdict{{Name: "run", Outcome: Error, Cause: verdict.CauseInvalid,
+	j.suite("run", "", []verdict.Verdict{{Name: "run", Outcome: verdict.Error, Cause: verdict.CauseInvalid,
 		Message: fmt.Sprintf("%s (exit code %d)", message, d.ExitCode)}}, nil)
 }
 
 // body explains the verdict for people. It holds the plan's text, the numbers, the notes, the most
 // frequent failures, and the end of the server's log.
-func (j *junitWriter) body(v *Verdict) string {
+func (j *junitWriter) body(v *verdict.Verdict) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("%s", v.Explain())
@@ -407,7 +407,7 @@ func (j *junitWriter) body(v *Verdict) string {
 }
 
 // caseOf returns the case that a verdict is about; nil for a verdict on no case.
-func (j *junitWriter) caseOf(v *Verdict) *Case {
+func (j *junitWriter) caseOf(v *verdict.Verdict) *Case {
 	return j.cases[[3]string{v.Server, v.Workload, v.Level}]
 }
 

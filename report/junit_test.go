@@ -10,7 +10,6 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
@@ -300,34 +299,34 @@ func TestJUnitTotals(t *testing.T) {
 func TestJUnitOutcomes(t *testing.T) {
 	tests := []struct {
 		name     string
-		outcome  assert.Outcome
+		outcome  verdict.Outcome
 		severity plan.Severity
 		policy   plan.OnInconclusive
 		want     string // child and type
 	}{
-		{"pass", assert.Pass, plan.SeverityError, plan.Stop, "system-out"},
-		{"pass of a warning", assert.Pass, plan.SeverityWarn, plan.Stop, "system-out"},
-		{"fail", assert.Fail, plan.SeverityError, plan.Stop, "failure sla"},
-		{"fail under warn stays one", assert.Fail, plan.SeverityError, plan.Warn, "failure sla"},
-		{"missed warning", assert.Fail, plan.SeverityWarn, plan.Stop, "system-out warning"},
-		{"no severity is error", assert.Fail, "", plan.Stop, "failure sla"},
-		{"inconclusive", assert.Inconclusive, plan.SeverityError, plan.Stop, "failure inconclusive"},
-		{"inconclusive after extension", assert.Inconclusive, plan.SeverityError, plan.Extend, "failure inconclusive"},
-		{"inconclusive under warn", assert.Inconclusive, plan.SeverityError, plan.Warn, "skipped"},
-		{"inconclusive warning", assert.Inconclusive, plan.SeverityWarn, plan.Stop, "system-out warning"},
-		{"error", assert.Error, plan.SeverityError, plan.Warn, "error invalid"},
-		{"error of a warning", assert.Error, plan.SeverityWarn, plan.Stop, "system-out warning"},
-		{"pending of a warning is an error: nobody looked", assert.Pending, plan.SeverityWarn, plan.Stop, "error invalid"},
-		{"pending is an error", assert.Pending, plan.SeverityError, plan.Stop, "error invalid"},
-		{"unknown is an error", assert.Outcome(42), plan.SeverityError, plan.Stop, "error invalid"},
-		{"skipped", assert.Skipped, plan.SeverityError, plan.Stop, "skipped"},
+		{"pass", verdict.Pass, plan.SeverityError, plan.Stop, "system-out"},
+		{"pass of a warning", verdict.Pass, plan.SeverityWarn, plan.Stop, "system-out"},
+		{"fail", verdict.Fail, plan.SeverityError, plan.Stop, "failure sla"},
+		{"fail under warn stays one", verdict.Fail, plan.SeverityError, plan.Warn, "failure sla"},
+		{"missed warning", verdict.Fail, plan.SeverityWarn, plan.Stop, "system-out warning"},
+		{"no severity is error", verdict.Fail, "", plan.Stop, "failure sla"},
+		{"inconclusive", verdict.Inconclusive, plan.SeverityError, plan.Stop, "failure inconclusive"},
+		{"inconclusive after extension", verdict.Inconclusive, plan.SeverityError, plan.Extend, "failure inconclusive"},
+		{"inconclusive under warn", verdict.Inconclusive, plan.SeverityError, plan.Warn, "skipped"},
+		{"inconclusive warning", verdict.Inconclusive, plan.SeverityWarn, plan.Stop, "system-out warning"},
+		{"error", verdict.Error, plan.SeverityError, plan.Warn, "error invalid"},
+		{"error of a warning", verdict.Error, plan.SeverityWarn, plan.Stop, "system-out warning"},
+		{"pending of a warning is an error: nobody looked", verdict.Pending, plan.SeverityWarn, plan.Stop, "error invalid"},
+		{"pending is an error", verdict.Pending, plan.SeverityError, plan.Stop, "error invalid"},
+		{"unknown is an error", verdict.Outcome(42), plan.SeverityError, plan.Stop, "error invalid"},
+		{"skipped", verdict.Skipped, plan.SeverityError, plan.Stop, "skipped"},
 	}
 	for _, tt := range tests {
 		run, p, v, m := fixture()
 		run.Servers, run.Levels, p.Servers = run.Servers[:1], run.Levels[:1], p.Servers[:1]
 		x := v.List[3]
 		x.Outcome, x.Severity, x.Warn = tt.outcome, verdict.Severity(tt.severity), tt.policy == plan.Warn
-		v.List = []assert.Verdict{v.List[2], x}
+		v.List = []verdict.Verdict{v.List[2], x}
 		root, _ := junitOf(t, New(run, p, v, m))
 		for _, c := range cases(root) {
 			if name, _ := c.attr("name"); name != "sla.ttft.p95 at 1" {
@@ -350,7 +349,7 @@ func TestJUnitOutcomes(t *testing.T) {
 // If a run did not succeed, its JUnit file has at least one test case that is not green.
 func TestJUnitNeverGreenByAccident(t *testing.T) {
 	d := passing()
-	d.ExitCode, d.Outcome, d.Run.Stopped = 130, Pass, "interrupted"
+	d.ExitCode, d.Outcome, d.Run.Stopped = 130, verdict.Pass, "interrupted"
 	for name, d := range map[string]*Document{"interrupted": d, "empty": emptyDocument()} {
 		root, _ := junitOf(t, d)
 		if n, _ := root.attr("errors"); n != "1" {

@@ -43,7 +43,7 @@ func New(run *metric.Run, p *plan.Plan, v assert.Verdicts, m Meta) *Document {
 		Why:       v.Why,
 		ExitCode:  m.ExitCode,
 		Cases:     make([]Case, len(run.Levels)),
-		Verdicts:  []Verdict{},
+		Verdicts:  []verdict.Verdict{},
 		Strength:  m.Strength,
 		Answers:   b.answers(v),
 	}
@@ -101,7 +101,7 @@ func bare(rounds []*metric.Round) []*metric.Round {
 }
 
 // settled returns a verdict as the document has it. A failed verdict on answers quotes an answer.
-func (d *Document) settled(v Verdict) Verdict {
+func (d *Document) settled(v verdict.Verdict) verdict.Verdict {
 	// Show the capacity that the verdict computed. It may differ from the search's result.
 	if c := v.Capacity; c != nil {
 		i := slices.IndexFunc(d.Run.Capacities, func(x *metric.Capacity) bool { return x.Server == c.Server && x.Workload == c.Workload })
@@ -111,9 +111,9 @@ func (d *Document) settled(v Verdict) Verdict {
 		d.Run.Capacities[i], v.Capacity = c, nil
 	}
 	v.Severity, v.File, v.Line = cmp.Or(v.Severity, verdict.SeverityError), filepath.ToSlash(v.File), max(v.Line, 0)
-	v.Sure, v.Notes = v.Outcome == Fail && v.Sure, slices.Clone(v.Notes)
+	v.Sure, v.Notes = v.Outcome == verdict.Fail && v.Sure, slices.Clone(v.Notes)
 	switch {
-	case v.Outcome != Error && v.Outcome != Pending:
+	case v.Outcome != verdict.Error && v.Outcome != verdict.Pending:
 		v.Cause = ""
 	case v.Cause != verdict.CauseServer && v.Cause != verdict.CauseGenerator:
 		v.Cause = verdict.CauseInvalid

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -48,7 +49,7 @@ func (d *Document) Night() metric.Night {
 	valid := map[[3]string]bool{}
 	for _, v := range d.Verdicts {
 		if v.Kind == "load" {
-			valid[[3]string{v.Server, v.Workload, v.Level}] = v.Outcome == Pass
+			valid[[3]string{v.Server, v.Workload, v.Level}] = v.Outcome == verdict.Pass
 		}
 	}
 	seen := map[metric.Trend]bool{}
@@ -96,7 +97,7 @@ func (d *Document) Night() metric.Night {
 // empty and repetition also count failed requests.
 func (d *Document) rambling(c *Case) []metric.Figure {
 	empty, repeats, success := c.Summary("empty").Stat("rate"), c.Summary("repetition").Stat("rate"), c.Summary("success").Stat("rate")
-	if d.Outcome != Pass || !empty.OK || !repeats.OK || !success.OK || success.V == 0 {
+	if d.Outcome != verdict.Pass || !empty.OK || !repeats.OK || !success.OK || success.V == 0 {
 		return nil
 	}
 	return []metric.Figure{{Trend: metric.Trend{Server: c.Server, Workload: c.Workload, Level: c.Name, Metric: "repetition"},

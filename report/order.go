@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tokgate/tokgate/assert/compare"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -26,7 +27,7 @@ func (d *Document) inOrder(written map[string][]string) {
 	}
 	byKey(d.Run.Capacities, workload, func(c **metric.Capacity) (string, string) { return (*c).Server, (*c).Workload })
 	byKey(d.Passages, workload, func(p *Passage) (string, string) { return p.Server, p.Workload })
-	byKey(d.Verdicts, workload, func(v *Verdict) (string, string) { return string(v.Kind) + "\x00" + v.Server, v.Workload })
+	byKey(d.Verdicts, workload, func(v *verdict.Verdict) (string, string) { return string(v.Kind) + "\x00" + v.Server, v.Workload })
 	byKey(d.Comparisons, places(written, "compare"), func(c **compare.Comparison) (string, string) { return "", (*c).Name })
 	for _, c := range d.Comparisons {
 		byKey(c.Decisions, workload, func(x *compare.Decision) (string, string) { return "", x.Workload })

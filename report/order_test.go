@@ -6,6 +6,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
@@ -27,7 +28,7 @@ func TestByKey(t *testing.T) {
 		must.Same(t, "", c.want, got)
 	}
 	// Two verdicts on the same workload stay in order.
-	d := Document{Run: &metric.Run{}, Verdicts: []Verdict{
+	d := Document{Run: &metric.Run{}, Verdicts: []verdict.Verdict{
 		{Kind: "load", Server: "s", Workload: `w["32K"]`, Name: "a"}, {Kind: "load", Server: "s", Workload: `w["32K"]`, Name: "b"},
 		{Kind: "load", Server: "s", Workload: `w["4K"]`, Name: "c"}, {Kind: "server", Server: "s", Name: "d"},
 	}}

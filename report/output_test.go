@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
@@ -20,7 +21,7 @@ func big(n int) *Document {
 	level, failed := run.Levels[1], v.List[6]
 	level.Rounds[0].Samples = level.Rounds[0].Samples[:20]
 	level.Rounds = level.Rounds[:1]
-	small := New(&metric.Run{Levels: []*metric.Level{level}}, p, assert.Verdicts{List: []assert.Verdict{failed}}, m)
+	small := New(&metric.Run{Levels: []*metric.Level{level}}, p, assert.Verdicts{List: []verdict.Verdict{failed}}, m)
 	d := New(run, p, v, m)
 	for i := range n {
 		c, v := small.Cases[0], small.Verdicts[0]

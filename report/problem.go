@@ -26,7 +26,7 @@ func Problems(d *Document) []Problem {
 	for st := verdict.StatusError; st <= verdict.StatusSkipped; st++ {
 		for i := range d.Verdicts {
 			v := &d.Verdicts[i]
-			if v.Status() != st || st == verdict.StatusSkipped && v.Outcome == Skipped {
+			if v.Status() != st || st == verdict.StatusSkipped && v.Outcome == verdict.Skipped {
 				continue
 			}
 			message := v.Explain()
@@ -54,7 +54,7 @@ func Problems(d *Document) []Problem {
 }
 
 // problemTitle returns a title such as "fail: sla.ttft.p95 at 30 (chat on vllm)".
-func problemTitle(v *Verdict, st verdict.Status) string {
+func problemTitle(v *verdict.Verdict, st verdict.Status) string {
 	word := map[verdict.Status]string{
 		verdict.StatusError: "error", verdict.StatusFail: "fail", verdict.StatusInconclusive: "inconclusive",
 		verdict.StatusWarning: "warning", verdict.StatusSkipped: "inconclusive",

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/assert/compare"
 	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
@@ -167,35 +166,35 @@ func TestTerminalIsSafe(t *testing.T) {
 }
 
 func TestLastLine(t *testing.T) {
-	sla := func(o report.Outcome, severity verdict.Severity) report.Verdict {
-		return report.Verdict{Kind: "sla", Outcome: o, Severity: severity}
+	sla := func(o verdict.Outcome, severity verdict.Severity) verdict.Verdict {
+		return verdict.Verdict{Kind: "sla", Outcome: o, Severity: severity}
 	}
 	tests := []struct {
 		name     string
-		outcome  report.Outcome
+		outcome  verdict.Outcome
 		exit     int
 		folder   string
-		verdicts []report.Verdict
+		verdicts []verdict.Verdict
 		want     string
 	}{
-		{"fail", report.Fail, 1, "results/x", []report.Verdict{sla(report.Pass, "error"), sla(report.Fail, "error"), sla(report.Pass, "error")},
+		{"fail", verdict.Fail, 1, "results/x", []verdict.Verdict{sla(verdict.Pass, "error"), sla(verdict.Fail, "error"), sla(verdict.Pass, "error")},
 			"FAIL  1 of 3 requirements failed · exit 1 · results in results/x"},
-		{"pass", report.Pass, 0, "", []report.Verdict{sla(report.Pass, "error"), sla(report.Pass, "error")}, "PASS  2 requirements met · exit 0"},
-		{"pass with a warning", report.Pass, 0, "", []report.Verdict{sla(report.Pass, "error"), sla(report.Fail, "warn")}, "PASS  1 requirement met · 1 warning · exit 0"},
-		{"inconclusive", report.Inconclusive, 3, "", []report.Verdict{sla(report.Pass, "error"), sla(report.Inconclusive, "error")},
+		{"pass", verdict.Pass, 0, "", []verdict.Verdict{sla(verdict.Pass, "error"), sla(verdict.Pass, "error")}, "PASS  2 requirements met · exit 0"},
+		{"pass with a warning", verdict.Pass, 0, "", []verdict.Verdict{sla(verdict.Pass, "error"), sla(verdict.Fail, "warn")}, "PASS  1 requirement met · 1 warning · exit 0"},
+		{"inconclusive", verdict.Inconclusive, 3, "", []verdict.Verdict{sla(verdict.Pass, "error"), sla(verdict.Inconclusive, "error")},
 			"INCONCLUSIVE  1 of 2 requirements met · 1 inconclusive · exit 3"},
-		{"not measured", report.Error, 4, "", []report.Verdict{sla(report.Pass, "error"), {Kind: "load", Outcome: report.Error}},
+		{"not measured", verdict.Error, 4, "", []verdict.Verdict{sla(verdict.Pass, "error"), {Kind: "load", Outcome: verdict.Error}},
 			"ERROR  1 requirement met · 1 not measured · exit 4"},
-		{"nothing required", report.Pass, 0, "", []report.Verdict{{Kind: "load", Outcome: report.Pass}}, "PASS  nothing was required · exit 0"},
-		{"a load that failed counts", report.Fail, 1, "", []report.Verdict{sla(report.Pass, "error"), {Kind: "load", Outcome: report.Fail}},
+		{"nothing required", verdict.Pass, 0, "", []verdict.Verdict{{Kind: "load", Outcome: verdict.Pass}}, "PASS  nothing was required · exit 0"},
+		{"a load that failed counts", verdict.Fail, 1, "", []verdict.Verdict{sla(verdict.Pass, "error"), {Kind: "load", Outcome: verdict.Fail}},
 			"FAIL  1 of 2 requirements failed · exit 1"},
-		{"skipped", report.Error, 4, "", []report.Verdict{sla(report.Pass, "error"), sla(report.Skipped, "error"), sla(report.Skipped, "error"), {Kind: "load", Outcome: report.Error}},
+		{"skipped", verdict.Error, 4, "", []verdict.Verdict{sla(verdict.Pass, "error"), sla(verdict.Skipped, "error"), sla(verdict.Skipped, "error"), {Kind: "load", Outcome: verdict.Error}},
 			"ERROR  1 requirement met · 1 not measured · 2 skipped · exit 4"},
-		{"all skipped", report.Error, 4, "", []report.Verdict{sla(report.Skipped, "error"), {Kind: "server", Outcome: report.Error}},
+		{"all skipped", verdict.Error, 4, "", []verdict.Verdict{sla(verdict.Skipped, "error"), {Kind: "server", Outcome: verdict.Error}},
 			"ERROR  no requirement was judged · 1 not measured · 1 skipped · exit 4"},
-		{"inconclusive under warn", report.Pass, 0, "", []report.Verdict{sla(report.Pass, "error"), {Kind: "sla", Outcome: report.Inconclusive, Warn: true}},
+		{"inconclusive under warn", verdict.Pass, 0, "", []verdict.Verdict{sla(verdict.Pass, "error"), {Kind: "sla", Outcome: verdict.Inconclusive, Warn: true}},
 			"PASS  1 of 2 requirements met · 1 warning · exit 0"},
-		{"interrupted", report.Pass, 130, "", []report.Verdict{sla(report.Pass, "error")}, "INTERRUPTED  1 requirement met · exit 130"},
+		{"interrupted", verdict.Pass, 130, "", []verdict.Verdict{sla(verdict.Pass, "error")}, "INTERRUPTED  1 requirement met · exit 130"},
 	}
 	for _, tt := range tests {
 		d := &report.Document{Run: &metric.Run{}, Outcome: tt.outcome, ExitCode: tt.exit, Folder: tt.folder, Verdicts: tt.verdicts}
@@ -215,7 +214,7 @@ func TestTerminalSaysAServersErrorOnce(t *testing.T) {
 	d := report.Passing()
 	s := d.Run.Servers[0]
 	s.Error = "the server died: " + strings.Repeat("why ", 100)
-	d.Verdicts = append(d.Verdicts, report.Verdict{Kind: "server", Server: s.Address, Name: "start", Outcome: report.Error, Message: s.Error[:300] + "…"})
+	d.Verdicts = append(d.Verdicts, verdict.Verdict{Kind: "server", Server: s.Address, Name: "start", Outcome: verdict.Error, Message: s.Error[:300] + "…"})
 	var b bytes.Buffer
 	must.Do(t, terminal.Write(&b, d, 80, false))
 	n := strings.Count(b.String(), "the server died")
@@ -230,14 +229,14 @@ func TestCommentHoldsForeignText(t *testing.T) {
 		for _, foreign := range []string{evil, long} {
 			d := report.Rich()
 			d.Plan.Name, d.Plan.Path, d.Run.Tool, d.Folder, d.Why, d.Run.Stopped, d.Outcome = foreign, foreign, foreign, foreign, foreign, foreign, -1
-			var verdicts []report.Verdict
+			var verdicts []verdict.Verdict
 			for range n {
 				for _, v := range d.Verdicts {
 					v.Name, v.Workload, v.Server, v.Message, v.Needs, v.Notes, v.File = foreign, foreign, foreign, foreign, foreign, []verdict.Note{{Text: foreign}, {Text: foreign}}, foreign
 					verdicts = append(verdicts, v)
 				}
 				d.Comparisons = append(d.Comparisons, &compare.Comparison{
-					Name: foreign, Line: foreign, Outcome: report.Fail, Decisions: []compare.Decision{{Answer: foreign}},
+					Name: foreign, Line: foreign, Outcome: verdict.Fail, Decisions: []compare.Decision{{Answer: foreign}},
 					Changes: []compare.Change{{Workload: foreign, Level: foreign, Metric: metric.Def{Name: foreign, Title: foreign, Unit: metric.Unit(foreign)}, Limit: metric.Some(0.05), Outcome: -1, Direction: compare.Direction(foreign)}},
 				})
 			}
@@ -271,14 +270,14 @@ func TestCommentHoldsForeignText(t *testing.T) {
 func TestTerminalPassed(t *testing.T) {
 	long := "ttft p95 77.6 ms < 500 ms: 0 of 150 requests over (0%, allowed 5%), 95% bounds 73.7 ms to 87.9 ms"
 	th := &verdict.Threshold{Metric: metric.MustLookup("ttft"), Stat: metric.Stat{Kind: metric.Percentile, P: 95}, Op: "<", Limit: metric.Some(0.5)}
-	v := report.Verdict{Kind: "sla", Name: "sla.ttft.p95 at 8", Outcome: report.Pass, Message: long, Threshold: th, Test: verdict.Test{Value: metric.Some(0.0776), N: 150}}
+	v := verdict.Verdict{Kind: "sla", Name: "sla.ttft.p95 at 8", Outcome: verdict.Pass, Message: long, Threshold: th, Test: verdict.Test{Value: metric.Some(0.0776), N: 150}}
 	v.Note("exact for the requests of this run")
 	v.Caution("lock-step: in phase")
 	v.Caution("certified by its margin: 9 of 10")
 	tests := []struct {
 		name  string
 		width int
-		v     report.Verdict
+		v     verdict.Verdict
 		want  []string
 	}{
 		{"room for all", 140, v, []string{"  pass    sla.ttft.p95 at 8  77.6 ms < 500 ms: 0 of 150 requests over (0%, allowed 5%), 95% bounds 73.7 ms to 87.9 ms; 6.4 × to spare"}},
@@ -292,12 +291,12 @@ func TestTerminalPassed(t *testing.T) {
 	tests = append(tests, struct {
 		name  string
 		width int
-		v     report.Verdict
+		v     verdict.Verdict
 		want  []string
 	}{"no limit", 50, noLimit, []string{"  pass    sla.success.every at 8", "          100%: 0 of 150 requests failed"}})
 	for _, tt := range tests {
 		var b bytes.Buffer
-		must.Do(t, terminal.Write(&b, &report.Document{Run: &metric.Run{}, Verdicts: []report.Verdict{tt.v}}, tt.width, false))
+		must.Do(t, terminal.Write(&b, &report.Document{Run: &metric.Run{}, Verdicts: []verdict.Verdict{tt.v}}, tt.width, false))
 		lines := strings.Split(b.String(), "\n")
 		i := slices.Index(lines, tt.want[0])
 		must.Hold(t, i >= 0 && (len(tt.want) <= 1 || lines[i+1] == tt.want[1]), "%s: no %q in:\n%s", tt.name, tt.want, b.String())
@@ -344,7 +343,7 @@ func TestCapacityKinds(t *testing.T) {
 		c.Line = c.Words()
 		must.Hold(t, c.Line == tt.line, "%s: %q, want %q", c.Kind, c.Line, tt.line)
 		run.Capacities[0] = &c
-		i := slices.IndexFunc(v.List, func(v assert.Verdict) bool { return v.Kind == "capacity" })
+		i := slices.IndexFunc(v.List, func(v verdict.Verdict) bool { return v.Kind == "capacity" })
 		v.List[i].Capacity, v.List[i].Message, v.List[i].Notes = &c, c.Line, nil
 		d := report.New(run, p, v, m)
 		var screen, summary, junit bytes.Buffer

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
@@ -280,7 +281,7 @@ func (g generator) of(typ reflect.Type) map[string]any {
 			"oneOf": []any{map[string]any{"type": "number"}, map[string]any{"enum": []string{"+Inf", "-Inf"}}, map[string]any{"type": "null"}, none}})
 	case reflect.TypeFor[metric.Outcome]():
 		var names []string
-		for o := Pending; o <= metric.Capped; o++ {
+		for o := verdict.Pending; o <= metric.Capped; o++ {
 			names = append(names, o.String())
 		}
 		return g.named("outcome", map[string]any{"description": g.docs["metric.Outcome"], "enum": names})

@@ -20,7 +20,7 @@ func place(file string, line int) string {
 
 // effective writes the effective number of requests of a verdict; "" if it is the number of
 // requests itself.
-func effective(v *Verdict) string {
+func effective(v *verdict.Verdict) string {
 	if v.Effective >= float64(v.N) {
 		return ""
 	}
@@ -41,13 +41,13 @@ type Tally struct {
 // Tally counts the verdicts.
 func (d *Document) Tally() Tally { return tally(d.Verdicts) }
 
-func tally(verdicts []Verdict) Tally {
+func tally(verdicts []verdict.Verdict) Tally {
 	var t Tally
 	for i := range verdicts {
 		v := &verdicts[i]
-		if v.Gates() && v.Outcome != Skipped {
+		if v.Gates() && v.Outcome != verdict.Skipped {
 			t.Required++
-			if v.Outcome == Pass {
+			if v.Outcome == verdict.Pass {
 				t.Met++
 			}
 		}
@@ -67,7 +67,7 @@ func tally(verdicts []Verdict) Tally {
 		case verdict.StatusWarning:
 			t.Warnings++
 		case verdict.StatusSkipped:
-			if v.Outcome == Inconclusive {
+			if v.Outcome == verdict.Inconclusive {
 				t.Warnings++ // inconclusive, but the plan makes it only a warning
 			} else if v.Gates() {
 				t.Skipped++
@@ -166,7 +166,7 @@ func (d *Document) Uncompared() string {
 
 // News sums up the run in one word: "red", "changed" or "same".
 func (d *Document) News() string {
-	if d.ExitCode != 0 || d.Outcome != Pass {
+	if d.ExitCode != 0 || d.Outcome != verdict.Pass {
 		return "red"
 	}
 	for _, c := range d.Comparisons {

@@ -109,8 +109,8 @@ func (d *Document) join() {
 
 // Above returns the certified capacity if it is higher than the level at which the threshold of v
 // failed. It returns nil otherwise, or if the search does not use that threshold.
-func (d *Document) Above(v *Verdict) *metric.Capacity {
-	if v.Kind != "sla" || v.Outcome != Fail || v.Severity == "warn" {
+func (d *Document) Above(v *verdict.Verdict) *metric.Capacity {
+	if v.Kind != "sla" || v.Outcome != verdict.Fail || v.Severity == "warn" {
 		return nil
 	}
 	l := d.caseOf(v)
@@ -125,7 +125,7 @@ func (d *Document) Above(v *Verdict) *metric.Capacity {
 	return nil
 }
 
-func (d *Document) caseOf(v *Verdict) *Case {
+func (d *Document) caseOf(v *verdict.Verdict) *Case {
 	for _, c := range d.CasesOf(v.Workload, v.Server) {
 		if c.Name == v.Level {
 			return c
@@ -148,11 +148,11 @@ func (d *Document) Disputed(c *metric.Capacity) []string {
 
 // Joining returns a note for a level that failed below the reported capacity. The note explains why
 // both can be true.
-func (d *Document) Joining(v *Verdict, c *metric.Capacity) string {
+func (d *Document) Joining(v *verdict.Verdict, c *metric.Capacity) string {
 	n := d.caseOf(v).N
 	why := fmt.Sprintf("load %d passed in the search", c.Pass)
 	for _, p := range c.Probes {
-		if p.Outcome == Pass && p.Set > 0 && p.N == n {
+		if p.Outcome == verdict.Pass && p.Set > 0 && p.N == n {
 			why = fmt.Sprintf("load %d passed on fresh requests", p.N)
 		}
 	}

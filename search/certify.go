@@ -2,6 +2,7 @@ package search
 
 import (
 	"fmt"
+	"github.com/tokgate/tokgate/metric"
 	"math"
 )
 
@@ -23,7 +24,7 @@ func (s *Search) certify() (Probe, bool) {
 		if n <= pass {
 			break
 		}
-		if l := s.find(n); n < s.top() && (l == nil || !l.fresh && l.stands == Inconclusive) {
+		if l := s.find(n); n < s.top() && (l == nil || !l.fresh && l.stands == metric.Inconclusive) {
 			return s.certifying(n), true
 		}
 	}
@@ -34,7 +35,7 @@ func (s *Search) certify() (Probe, bool) {
 // narrows the bracket no further.
 func (s *Search) certified() bool {
 	for _, l := range s.levels {
-		if l.fresh && l.stands == Pass && l.n != s.opts.Require {
+		if l.fresh && l.stands == metric.Pass && l.n != s.opts.Require {
 			return true
 		}
 	}
@@ -47,7 +48,7 @@ func (s *Search) decide() (Probe, bool) {
 	r := s.opts.Require
 	pass, _ := s.bounds()
 	l := s.find(r)
-	if s.opts.Certify == nil || r <= pass || r >= s.top() || l == nil || l.fresh || l.stands != Inconclusive {
+	if s.opts.Certify == nil || r <= pass || r >= s.top() || l == nil || l.fresh || l.stands != metric.Inconclusive {
 		return Probe{}, false
 	}
 	return s.certifying(r), true

@@ -28,10 +28,10 @@ type evidence struct {
 // level holds what the search knows about one level.
 type level struct {
 	n         int
-	stands    Outcome // outcome of the level after its latest samples; see evidence.stand
-	by        int     // index of the visit that decided it
-	have      int     // requests of set 0
-	needs     int     // of set 0
+	stands    metric.Outcome // outcome of the level after its latest samples; see evidence.stand
+	by        int            // index of the visit that decided it
+	have      int            // requests of set 0
+	needs     int            // of set 0
 	sets      int
 	spent     time.Duration // time to the first decision; a confirmation takes about as long
 	saturated bool          // the generator was saturated once at this level
@@ -63,7 +63,7 @@ func gather(opts Options) evidence {
 // Report takes the result of the probe that Next returned. It panics on the result of another
 // probe.
 func (s *evidence) Report(p Probe, r Result) {
-	if s.pending == nil || p.N != s.pending.N || p.Set != s.pending.Set || r.N != p.N || r.Outcome == Pending {
+	if s.pending == nil || p.N != s.pending.N || p.Set != s.pending.Set || r.N != p.N || r.Outcome == metric.Pending {
 		panic(fmt.Sprintf("search: result %s at %d was not asked for", r.Outcome, r.N))
 	}
 	s.pending = nil
@@ -102,7 +102,7 @@ func (s *evidence) Take(p Probe, r Result) {
 		l.fresh, l.have, l.spent = true, math.MaxInt, 0
 	}
 	switch r.Outcome {
-	case Saturated:
+	case metric.Saturated:
 		if once := !l.saturated; once && (p.Set == 0 || p.Purpose == Confirm) {
 			// The generator may have been saturated by chance, because its machine was busy. So
 			// measure the level once more.
@@ -110,14 +110,14 @@ func (s *evidence) Take(p Probe, r Result) {
 			l.tried = l.tried && p.Purpose != Confirm
 			return
 		}
-		l.unmeasured(Saturated, p.Set == 0 || p.Purpose == Again)
+		l.unmeasured(metric.Saturated, p.Set == 0 || p.Purpose == Again)
 		s.lower(r.N, byGenerator, r)
 		return
-	case Capped:
-		l.unmeasured(Capped, p.Set == 0)
+	case metric.Capped:
+		l.unmeasured(metric.Capped, p.Set == 0)
 		s.lower(r.N, byServer, r)
 		return
-	case Pass:
+	case metric.Pass:
 		// A level that was known before the search may pass above the ceiling. Then raise the
 		// ceiling above it.
 		s.ceiling = max(s.ceiling, r.N+1)
@@ -139,9 +139,9 @@ func (s *evidence) stand(l *level, p Probe, r Result) {
 		l.spent += r.Spent
 	}
 	switch {
-	case p.Purpose == Retry && r.Outcome == Inconclusive,
-		p.Purpose != Retry && l.stands == Fail,
-		p.Purpose == Confirm && l.stands != Pass && r.Outcome == Pass:
+	case p.Purpose == Retry && r.Outcome == metric.Inconclusive,
+		p.Purpose != Retry && l.stands == metric.Fail,
+		p.Purpose == Confirm && l.stands != metric.Pass && r.Outcome == metric.Pass:
 		return
 	case p.Purpose == Retry && r.Outcome != l.stands:
 		s.note("%s %s first, but %s on fresh requests", s.label(l.n), pastTense(l.stands), pastTense(r.Outcome))
@@ -149,14 +149,14 @@ func (s *evidence) stand(l *level, p Probe, r Result) {
 		l.have = math.MaxInt // so that later probes do not extend the first samples
 		s.note("%s %s first, but %s on fresh requests, so a smaller load was tried", s.label(l.n), pastTense(l.stands), pastTense(r.Outcome))
 	}
-	l.confirmed = r.Outcome == Pass && (l.confirmed || p.Purpose == Confirm)
+	l.confirmed = r.Outcome == metric.Pass && (l.confirmed || p.Purpose == Confirm)
 	l.stands, l.by = r.Outcome, len(s.visits)-1
 }
 
 // unmeasured gives a level the outcome of samples that do not show what the server sustains. If
 // they are fresh ones of a level that has a verdict, the verdict stays, and a failure always does.
-func (l *level) unmeasured(o Outcome, first bool) {
-	if first && l.stands != Fail {
+func (l *level) unmeasured(o metric.Outcome, first bool) {
+	if first && l.stands != metric.Fail {
 		l.stands = o
 	}
 }
@@ -170,7 +170,7 @@ func (s *evidence) lower(n int, by cause, r Result) {
 		top = r.Cap + 1 // the server admits Cap requests, so level Cap can be measured
 	}
 	for _, l := range s.levels {
-		if l.stands == Pass {
+		if l.stands == metric.Pass {
 			top = max(top, l.n+1) // a level that passed can surely be measured
 		}
 	}
@@ -213,9 +213,9 @@ func (s *evidence) find(n int) *level {
 func (s *evidence) bounds() (pass, fail int) {
 	for _, l := range s.levels {
 		switch l.stands {
-		case Pass:
+		case metric.Pass:
 			pass = l.n
-		case Fail:
+		case metric.Fail:
 			return pass, l.n
 		}
 	}
@@ -232,11 +232,11 @@ func (s *evidence) note(format string, args ...any) {
 	s.notes = append(s.notes, fmt.Sprintf(format, args...))
 }
 
-func pastTense(o Outcome) string {
+func pastTense(o metric.Outcome) string {
 	switch o {
-	case Pass:
+	case metric.Pass:
 		return "passed"
-	case Fail:
+	case metric.Fail:
 		return "failed"
 	}
 	return "was " + o.String()

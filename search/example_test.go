@@ -14,11 +14,11 @@ func Example() {
 	for p, ok := s.Next(); ok; p, ok = s.Next() {
 		ttft := 0.2 * float64(p.N)
 		r := search.Result{
-			N: p.N, Outcome: search.Pass, Requests: p.Looks[0], Binding: "ttft",
+			N: p.N, Outcome: metric.Pass, Requests: p.Looks[0], Binding: "ttft",
 			Margins: []search.Margin{{Threshold: "ttft", Log: ttft/8 - 1, Shown: fmt.Sprintf("%.1f s", ttft)}},
 		}
 		if ttft >= 8 {
-			r.Outcome = search.Fail
+			r.Outcome = metric.Fail
 		}
 		fmt.Println(p.Purpose, p.N, r.Outcome)
 		s.Report(p, r)

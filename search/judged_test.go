@@ -67,7 +67,7 @@ func (o *judgedOracle) measure(p search.Probe) search.Result {
 		l = &metric.Level{Server: "s", Workload: "w", Name: fmt.Sprintf("probe %d set %d", p.N, p.Set), Kind: metric.ClosedLoop, N: p.N, Exact: true, Batches: true, Probe: &metric.Probe{}}
 		o.levels[key] = l
 	}
-	r := search.Result{N: p.N, Outcome: search.Inconclusive}
+	r := search.Result{N: p.N, Outcome: metric.Inconclusive}
 	have, first := p.Have, w.Capacity.Level(p.N).Requests
 	for _, k := range p.Looks {
 		for _, due := range w.Capacity.Level(p.N).More(k - have) {
@@ -81,12 +81,12 @@ func (o *judgedOracle) measure(p search.Probe) search.Result {
 		}
 		l.Looks = append(l.Looks, look)
 		r = v.Result(p.N, k, l)
-		if r.Outcome != search.Inconclusive || r.Needs < 0 && k >= first {
+		if r.Outcome != metric.Inconclusive || r.Needs < 0 && k >= first {
 			break
 		}
 	}
-	if r.Outcome == search.Pass && o.server.cap > 0 && p.N > o.server.cap {
-		r.Outcome, r.Cap = search.Capped, o.server.cap
+	if r.Outcome == metric.Pass && o.server.cap > 0 && p.N > o.server.cap {
+		r.Outcome, r.Cap = metric.Capped, o.server.cap
 	}
 	r.Spent = o.server.spent(p.N, r.Requests-p.Have)
 	o.spent += r.Spent

@@ -13,7 +13,7 @@ import (
 type Judgement struct {
 	// Outcome is Pass if all thresholds that can fail the plan certainly hold, and Fail if one
 	// certainly fails.
-	Outcome Outcome
+	Outcome metric.Outcome
 	// Invalid is the reason why the measurement cannot be judged; "" if it can.
 	Invalid string
 	// Needs is the approximate number of further requests that would decide an inconclusive
@@ -34,18 +34,18 @@ type Judgement struct {
 // is the cause, it was saturated.
 func Invalid(why string, byGenerator bool) Judgement {
 	if byGenerator {
-		return Judgement{Outcome: Saturated, Invalid: why}
+		return Judgement{Outcome: metric.Saturated, Invalid: why}
 	}
-	return Judgement{Outcome: Inconclusive, Invalid: why}
+	return Judgement{Outcome: metric.Inconclusive, Invalid: why}
 }
 
 // Unjudged returns why the samples say nothing about the server; "" if they do, or if the load
 // generator was saturated.
 func (j Judgement) Unjudged() string {
 	switch {
-	case j.Outcome == Saturated:
+	case j.Outcome == metric.Saturated:
 		return ""
-	case j.Outcome == Pending:
+	case j.Outcome == metric.Pending:
 		return cmp.Or(j.Invalid, "the judge gave no verdict")
 	}
 	return j.Invalid
@@ -64,10 +64,10 @@ func (j Judgement) Result(n, requests int, l *metric.Level) Result {
 	}
 	if why := j.Unjudged(); why != "" {
 		// An invalid probe says nothing about the server. More requests would not make it valid.
-		r.Outcome, r.Needs, r.Note = Inconclusive, -1, why
-	} else if j.Outcome == Fail {
+		r.Outcome, r.Needs, r.Note = metric.Inconclusive, -1, why
+	} else if j.Outcome == metric.Fail {
 		if admitted, ok := admission(l); ok {
-			r.Outcome, r.Cap = Capped, admitted
+			r.Outcome, r.Cap = metric.Capped, admitted
 			r.Note = fmt.Sprintf("the server answered 429 or 503 whenever %d requests were in flight", admitted)
 		}
 	}
@@ -78,7 +78,7 @@ func (j Judgement) Result(n, requests int, l *metric.Level) Result {
 // enough requests of the last round were answered, and all of them failed. Otherwise it is
 // inconclusive.
 func CutShort(n int, l *metric.Level) Result {
-	r := Result{N: n, Outcome: Inconclusive, Needs: -1}
+	r := Result{N: n, Outcome: metric.Inconclusive, Needs: -1}
 	if len(l.Rounds) == 0 {
 		return r
 	}
@@ -92,7 +92,7 @@ func CutShort(n int, l *metric.Level) Result {
 		}
 	}
 	if failed >= max(10, 2*l.N) { // as many as a warm-up may lose
-		r.Outcome, r.Binding, r.Needs = Fail, "success", 0
+		r.Outcome, r.Binding, r.Needs = metric.Fail, "success", 0
 	}
 	return r
 }

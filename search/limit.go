@@ -41,9 +41,9 @@ func (s *evidence) claim() Limit {
 	var fail *level
 	for _, v := range s.levels {
 		switch {
-		case v.stands == Fail:
+		case v.stands == metric.Fail:
 			fail = v
-		case v.stands == Pass && fail != nil:
+		case v.stands == metric.Pass && fail != nil:
 			l.NonMonotone = append(l.NonMonotone, [2]int{fail.n, v.n})
 		}
 		switch v.n {
@@ -79,7 +79,7 @@ func (s *Search) Limit() Limit {
 func (s *Search) binding(l Limit, first string) string {
 	for i := len(s.visits) - 1; i >= 0; i-- {
 		r := s.visits[i].Result
-		if r.N == l.Fail && r.Outcome == Fail && r.Binding != "" {
+		if r.N == l.Fail && r.Outcome == metric.Fail && r.Binding != "" {
 			return r.Binding
 		}
 	}

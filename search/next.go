@@ -1,6 +1,7 @@
 package search
 
 import (
+	"github.com/tokgate/tokgate/metric"
 	"iter"
 	"math"
 	"slices"
@@ -38,11 +39,11 @@ func (s *Search) settle() (Probe, bool) {
 	var fail *level // the nearest below
 	for _, l := range s.levels {
 		switch {
-		case l.stands == Fail:
+		case l.stands == metric.Fail:
 			fail = l
-		case l.stands == Pass && fail != nil && !fail.retried:
+		case l.stands == metric.Pass && fail != nil && !fail.retried:
 			return s.probeAgain(fail, Retry), true
-		case l.stands == Pass && fail != nil && !l.retried:
+		case l.stands == metric.Pass && fail != nil && !l.retried:
 			return s.probeAgain(l, Retry), true
 		}
 	}
@@ -60,7 +61,7 @@ func (s *Search) gate() (Probe, bool) {
 	switch l := s.find(r); {
 	case l == nil:
 		return s.first(r, Gate)
-	case l.stands == Inconclusive:
+	case l.stands == metric.Inconclusive:
 		return s.addRequests(l, math.MaxInt)
 	}
 	return Probe{}, false
@@ -274,7 +275,7 @@ func (s *Search) undecided() []*level {
 	top := s.top()
 	var us []*level
 	for _, l := range s.levels {
-		if l.n > pass && l.n < top && l.stands == Inconclusive {
+		if l.n > pass && l.n < top && l.stands == metric.Inconclusive {
 			us = append(us, l)
 		}
 	}

@@ -50,19 +50,6 @@ type Probe struct {
 	Expected time.Duration
 }
 
-// Outcome is the result of a level: Pass if every threshold certifiably holds, and Fail if at least
-// one certifiably fails.
-type Outcome = metric.Outcome
-
-const (
-	Pending      = metric.Pending
-	Pass         = metric.Pass
-	Fail         = metric.Fail
-	Inconclusive = metric.Inconclusive
-	Saturated    = metric.Saturated
-	Capped       = metric.Capped
-)
-
 // Margin is the distance from a threshold's limit to the estimated value.
 type Margin struct {
 	Threshold string // name of the threshold, which never changes: "ttft p95"
@@ -72,9 +59,9 @@ type Margin struct {
 	// Low and High are the bounds of Log. They are equal if there is no interval.
 	Low     float64
 	High    float64
-	Shown   string  // the estimate as text: "7.9 s"
-	Outcome Outcome // of the threshold
-	Why     string  // why the threshold is undecided, and what would decide it; "" if decided
+	Shown   string         // the estimate as text: "7.9 s"
+	Outcome metric.Outcome // of the threshold
+	Why     string         // why the threshold is undecided, and what would decide it; "" if decided
 }
 
 // MaxLog is the largest absolute value of a margin: e^5 is a factor of about 150. It keeps a
@@ -85,7 +72,7 @@ const MaxLog = 5
 // before (Probe.Have).
 type Result struct {
 	N       int
-	Outcome Outcome
+	Outcome metric.Outcome
 	// Requests is the number of requests of the set that were judged, from all its probes.
 	Requests int
 	// Needs estimates how many more requests would decide an inconclusive outcome; 0 if unknown,

@@ -53,7 +53,7 @@ func (w world) spent(p Probe, requests int) time.Duration {
 // honest never gives a wrong answer, but may be inconclusive. It is more often inconclusive near
 // the limit and with few requests.
 func (w world) honest(r *rand.Rand, p Probe) Result {
-	res := Result{N: p.N, Outcome: Inconclusive}
+	res := Result{N: p.N, Outcome: metric.Inconclusive}
 	for _, k := range p.Looks {
 		res.Requests = k
 		log, half := math.Log(float64(p.N)/(float64(w.truth)+.5)), 2/math.Sqrt(float64(k))
@@ -62,12 +62,12 @@ func (w world) honest(r *rand.Rand, p Probe) Result {
 		if r.Float64() < w.doubt*math.Exp(-away*float64(k)/40) {
 			continue
 		}
-		if res.Outcome = Fail; p.N <= w.truth {
-			res.Outcome = Pass
+		if res.Outcome = metric.Fail; p.N <= w.truth {
+			res.Outcome = metric.Pass
 		}
 		break
 	}
-	if res.Outcome == Inconclusive {
+	if res.Outcome == metric.Inconclusive {
 		res.Needs = r.IntN(1000) - 100
 	}
 	res.Spent = w.spent(p, res.Requests)
@@ -130,7 +130,7 @@ func TestLongHonestOracle(t *testing.T) {
 				t.Fatalf("run %d: bracket [%d, %d], the limit is %d", i, pass, fail, w.truth)
 			}
 			// Only an inconclusive confirmation may lower the highest level that passed.
-			if pass < lastL && !(p.Purpose == Confirm && r.Outcome == Inconclusive) {
+			if pass < lastL && !(p.Purpose == Confirm && r.Outcome == metric.Inconclusive) {
 				t.Fatalf("run %d: %s %d %s widened L from %d to %d", i, p.Purpose, p.N, r.Outcome, lastL, pass)
 			}
 			if fail > 0 && fail > lastU {
@@ -245,11 +245,11 @@ func TestLongAnyAnswers(t *testing.T) {
 				x -= odds[o]
 				o++
 			}
-			r := Result{N: p.N, Outcome: []Outcome{Pass, Fail, Inconclusive, Saturated, Capped}[o], Requests: 1 + rng.IntN(900), Needs: rng.IntN(2000) - 500}
+			r := Result{N: p.N, Outcome: []metric.Outcome{metric.Pass, metric.Fail, metric.Inconclusive, metric.Saturated, metric.Capped}[o], Requests: 1 + rng.IntN(900), Needs: rng.IntN(2000) - 500}
 			if len(p.Looks) > 0 {
 				r.Requests = min(r.Requests, p.Looks[len(p.Looks)-1])
 			}
-			if r.Outcome == Capped {
+			if r.Outcome == metric.Capped {
 				r.Cap = rng.IntN(p.N + 10)
 			}
 			inf := math.Inf(1 - 2*rng.IntN(2))
@@ -273,7 +273,7 @@ func TestLongAnyAnswers(t *testing.T) {
 		if l.Kind == metric.CapacityExact && (l.Pass == 0 || l.Fail <= l.Pass) {
 			t.Errorf("run %d: exact [%d, %d]", i, l.Pass, l.Fail)
 		}
-		if l.Pass > 0 && s.find(l.Pass).stands != Pass || l.Fail > 0 && s.find(l.Fail).stands != Fail {
+		if l.Pass > 0 && s.find(l.Pass).stands != metric.Pass || l.Fail > 0 && s.find(l.Fail).stands != metric.Fail {
 			t.Errorf("run %d: [%d, %d] does not stand", i, l.Pass, l.Fail)
 		}
 		if l.Confirmed && !confirmedBy(l.Probes, l.Pass) {
@@ -293,7 +293,7 @@ func TestLongAnyAnswers(t *testing.T) {
 
 func confirmedBy(visits []Visit, n int) bool {
 	for _, v := range visits {
-		if v.Probe.Purpose == Confirm && v.Probe.N == n && v.Result.Outcome == Pass {
+		if v.Probe.Purpose == Confirm && v.Probe.N == n && v.Result.Outcome == metric.Pass {
 			return true
 		}
 	}

@@ -104,7 +104,7 @@ func (s *Rates) made(of func(Probe) bool) (n int) {
 // estimates returns the number of probes that estimate, except those that the generator sent late.
 func (s *Rates) estimates() (n int) {
 	for _, v := range s.visits {
-		if v.Probe.Purpose == Estimate && v.Result.Outcome != Saturated {
+		if v.Probe.Purpose == Estimate && v.Result.Outcome != metric.Saturated {
 			n++
 		}
 	}
@@ -207,7 +207,7 @@ func (s *Rates) climb(pass int, estimate float64) (p Probe, why string) {
 // untried returns n, or a rate a tenth below each rate that could not be certified.
 func (s *Rates) untried(n int) int {
 	for _, v := range s.visits {
-		if v.Probe.Purpose == Certify && v.Result.Outcome != Pass {
+		if v.Probe.Purpose == Certify && v.Result.Outcome != metric.Pass {
 			n = min(n, neat(0.9*float64(v.Probe.N)))
 		}
 	}
@@ -248,7 +248,7 @@ func (s *Rates) gate(estimate float64) (Probe, string) {
 
 func (s *Rates) lasts(p Probe) time.Duration { return s.takes(p.N, p.Looks[len(p.Looks)-1]) }
 
-func late(v Visit) bool { return v.Probe.Purpose != Known && v.Result.Outcome == Saturated }
+func late(v Visit) bool { return v.Probe.Purpose != Known && v.Result.Outcome == metric.Saturated }
 
 // sentLate returns how many probes were sent late, if the last was one of them; otherwise 0.
 func (s *Rates) sentLate() (n int) {
@@ -288,7 +288,7 @@ func (s *Rates) afterLate(so int) (Probe, string) {
 // if that rate was not probed, it returns "".
 func (s *Rates) undecided() string {
 	for _, v := range s.visits {
-		if v.Probe.Purpose != Certify || v.Probe.N != s.opts.Require || v.Result.Outcome != Inconclusive {
+		if v.Probe.Purpose != Certify || v.Probe.N != s.opts.Require || v.Result.Outcome != metric.Inconclusive {
 			continue
 		}
 		if v.Result.Requests == 0 {

@@ -24,12 +24,12 @@ func (q queue) play(p Probe) Result {
 	if load < 1 {
 		ttft = 0.1 * load / (1 - load)
 	}
-	r := Result{N: p.N, Outcome: Inconclusive, Requests: p.Looks[0], Spent: time.Duration(float64(p.Looks[0])/float64(p.N)*1000)*time.Second + 10*time.Second}
+	r := Result{N: p.N, Outcome: metric.Inconclusive, Requests: p.Looks[0], Spent: time.Duration(float64(p.Looks[0])/float64(p.N)*1000)*time.Second + 10*time.Second}
 	log := max(-MaxLog, min(math.Log(ttft/q.limit), MaxLog))
 	r.Margins = []Margin{{Threshold: "ttft p95", Log: log, Low: log - 1, High: log + 1, Shown: metric.Format(metric.Seconds, ttft)}}
 	if q.tells && p.Purpose == Certify {
-		if r.Outcome = Pass; ttft > q.limit {
-			r.Outcome, r.Binding = Fail, "ttft p95"
+		if r.Outcome = metric.Pass; ttft > q.limit {
+			r.Outcome, r.Binding = metric.Fail, "ttft p95"
 		}
 	}
 	return r
@@ -218,7 +218,7 @@ func TestRatesSentLate(t *testing.T) {
 		for p, ok := s.Next(); ok; p, ok = s.Next() {
 			r := q.play(p)
 			if tt.late(len(probes), p) {
-				r.Outcome, r.Margins, r.Note = Saturated, nil, "p99 of the lag"
+				r.Outcome, r.Margins, r.Note = metric.Saturated, nil, "p99 of the lag"
 			}
 			probes = append(probes, fmt.Sprintf("%s %s %d", p.Purpose, s.label(p.N), p.Looks[0]))
 			s.Report(p, r)
@@ -233,7 +233,7 @@ func TestRatesSentLate(t *testing.T) {
 func TestRatesEstimateClaimsNothing(t *testing.T) {
 	s := NewRates(rateOptions())
 	p, _ := s.Next()
-	s.Report(p, Result{N: p.N, Outcome: Pass, Requests: 300, Spent: time.Minute, Margins: []Margin{{Threshold: "ttft p95", Log: -1, Low: -2, High: -0.5}}})
+	s.Report(p, Result{N: p.N, Outcome: metric.Pass, Requests: 300, Spent: time.Minute, Margins: []Margin{{Threshold: "ttft p95", Log: -1, Low: -2, High: -0.5}}})
 	if l := s.Limit(); l.Pass != 0 || l.Kind != metric.CapacityUnknown || l.Crossing == 0 {
 		t.Errorf("%v, %d passes, estimate %v", l.Kind, l.Pass, l.Crossing > 0)
 	}
@@ -244,7 +244,7 @@ func TestRatesOfAServerThatFails(t *testing.T) {
 	s, n := NewRates(rateOptions()), 0
 	for p, ok := s.Next(); ok && n < 100; p, ok = s.Next() {
 		n++
-		s.Report(p, Result{N: p.N, Outcome: Fail, Binding: "success", Spent: time.Second, Note: "every warm-up request failed: 500"})
+		s.Report(p, Result{N: p.N, Outcome: metric.Fail, Binding: "success", Spent: time.Second, Note: "every warm-up request failed: 500"})
 	}
 	l := s.Limit()
 	if want := "2 probes gave no estimate of the largest rate: every warm-up request failed: 500"; n != shortProbes || l.Kind != metric.CapacityUnknown || l.Reason != want {
@@ -255,7 +255,7 @@ func TestRatesOfAServerThatFails(t *testing.T) {
 // Levels that were measured before the search narrow the range of the search.
 func TestRatesKnown(t *testing.T) {
 	o := rateOptions()
-	o.Known = []Result{{N: 6000, Outcome: Pass, Requests: 3000}, {N: 9500, Outcome: Fail, Requests: 3000}}
+	o.Known = []Result{{N: 6000, Outcome: metric.Pass, Requests: 3000}, {N: 9500, Outcome: metric.Fail, Requests: 3000}}
 	if l := NewRates(o).Limit(); l.Pass != 6000 || l.Fail != 9500 || l.Kind != metric.CapacityInterpolated {
 		t.Errorf("%v, %d passes, %d fails", l.Kind, l.Pass, l.Fail)
 	}
@@ -274,7 +274,7 @@ func TestRatesStop(t *testing.T) {
 		t.Errorf("asked again before it was told: %v, %v", again, p)
 	}
 	margins := []Margin{{Threshold: growing, Log: -1}, {Threshold: "ttft p95", Log: -1, Low: -2, High: -0.5}}
-	s.Report(p, Result{N: p.N, Outcome: Inconclusive, Requests: 300, Margins: margins})
+	s.Report(p, Result{N: p.N, Outcome: metric.Inconclusive, Requests: 300, Margins: margins})
 	s.Next()
 	s.Stop("interrupted")
 	s.Stop("again")
@@ -288,7 +288,7 @@ func TestRatesStop(t *testing.T) {
 	}
 	for name, misuse := range map[string]func(){
 		"no rate":              func() { NewRates(RateOptions{Options: Options{From: 2, UpTo: 1, Step: 1}}) },
-		"a result unasked for": func() { s.Report(p, Result{N: p.N, Outcome: Pass}) },
+		"a result unasked for": func() { s.Report(p, Result{N: p.N, Outcome: metric.Pass}) },
 	} {
 		func() {
 			defer func() {
@@ -301,7 +301,7 @@ func TestRatesStop(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	for got, want := range map[string]string{
-		Fail.String(): "fail", Outcome(-1).String(): "Outcome(-1)",
+		metric.Fail.String(): "fail", metric.Outcome(-1).String(): "Outcome(-1)",
 	} {
 		must.Hold(t, got == want, "%q, want %q", got, want)
 	}

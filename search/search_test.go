@@ -37,7 +37,7 @@ func (s *script) answer(p Probe) Result {
 	s.visits[p.N]++
 	r := Result{
 		N: p.N, Requests: p.Looks[len(p.Looks)-1], Binding: "ttft",
-		Outcome: map[byte]Outcome{'p': Pass, 'f': Fail, 'i': Inconclusive, 's': Saturated, 'c': Capped}[o],
+		Outcome: map[byte]metric.Outcome{'p': metric.Pass, 'f': metric.Fail, 'i': metric.Inconclusive, 's': metric.Saturated, 'c': metric.Capped}[o],
 	}
 	if o == 'c' {
 		r.Cap = s.cap
@@ -77,7 +77,9 @@ func drive(t *testing.T, s *Search, answer func(Probe) Result) (string, Limit) {
 	return strings.Join(line, " "), s.Limit()
 }
 
-func known(n int, o Outcome) Result { return Result{N: n, Outcome: o, Requests: 400, Binding: "ttft"} }
+func known(n int, o metric.Outcome) Result {
+	return Result{N: n, Outcome: o, Requests: 400, Binding: "ttft"}
+}
 
 func TestProbes(t *testing.T) {
 	for _, tt := range []struct {
@@ -141,14 +143,14 @@ func TestProbes(t *testing.T) {
 		},
 		{
 			name:   "known levels are probes",
-			opts:   Options{UpTo: 128, Known: []Result{known(1, Pass), known(5, Pass), known(30, Pass)}},
+			opts:   Options{UpTo: 128, Known: []Result{known(1, metric.Pass), known(5, metric.Pass), known(30, metric.Pass)}},
 			script: script{limit: 33},
 			probes: "ladder 60f bisect 45f 37f 33p 35f 34f check 17p",
 			kind:   metric.CapacityExact, l: 33, u: 34, reason: "the limit is found to within the resolution",
 		},
 		{
 			name: "a wide bracket is halved geometrically",
-			opts: Options{UpTo: 128, Known: []Result{known(4, Pass), known(100, Fail)}},
+			opts: Options{UpTo: 128, Known: []Result{known(4, metric.Pass), known(100, metric.Fail)}},
 			// Between 4 and 100 the search takes geometric middles: √(4·100) = 20 and √(20·100) =
 			// 44. Then the ends, 20 and 44, are close together, so it takes the arithmetic middle:
 			// 32.
@@ -238,7 +240,7 @@ func TestProbes(t *testing.T) {
 		},
 		{
 			name:   "not monotone, in the levels known before",
-			opts:   Options{UpTo: 32, Known: []Result{known(16, Pass), known(24, Fail), known(32, Pass)}},
+			opts:   Options{UpTo: 32, Known: []Result{known(16, metric.Pass), known(24, metric.Fail), known(32, metric.Pass)}},
 			script: script{limit: 32, levels: map[int]string{24: "f", 20: "f", 18: "f", 17: "f"}},
 			probes: "retry 24f' 32p' bisect 20f 18f 17f check 8p",
 			kind:   metric.CapacityExact, l: 16, u: 17, reason: "the limit is found to within the resolution",
@@ -273,7 +275,7 @@ func TestProbes(t *testing.T) {
 		},
 		{
 			name:   "the cap lies below a level that fails",
-			opts:   Options{UpTo: 256, Known: []Result{known(32, Pass), known(200, Fail)}},
+			opts:   Options{UpTo: 256, Known: []Result{known(32, metric.Pass), known(200, metric.Fail)}},
 			script: script{limit: 100, cap: 64, levels: map[int]string{80: "c"}},
 			probes: "bisect 80c ladder 64p check 48p",
 			kind:   metric.CapacityServerCap, l: 64, u: 200, reason: "the server admitted 64 of 80",
@@ -301,7 +303,7 @@ func TestProbes(t *testing.T) {
 		},
 		{
 			name:   "the generator is saturated by chance",
-			opts:   Options{UpTo: 256, Begin: 8, Known: []Result{{N: 16, Outcome: Saturated, Note: "one core busy"}}},
+			opts:   Options{UpTo: 256, Begin: 8, Known: []Result{{N: 16, Outcome: metric.Saturated, Note: "one core busy"}}},
 			script: script{limit: 17},
 			probes: "again 16p' ladder 32f bisect 24f 20f 18f 17p check 8p",
 			kind:   metric.CapacityExact, l: 17, u: 18, reason: "the limit is found to within the resolution",
@@ -322,7 +324,7 @@ func TestProbes(t *testing.T) {
 		},
 		{
 			name:   "the generator saturates at once",
-			opts:   Options{UpTo: 256, Known: []Result{{N: 1, Outcome: Saturated, Note: "one core busy"}}},
+			opts:   Options{UpTo: 256, Known: []Result{{N: 1, Outcome: metric.Saturated, Note: "one core busy"}}},
 			script: script{levels: map[int]string{1: "s"}},
 			probes: "again 1s'",
 			kind:   metric.CapacityUnknown, reason: "the generator was saturated at 1",
@@ -377,18 +379,18 @@ func TestLooks(t *testing.T) {
 	answers := map[string]Result{
 		// Level 32 needs 150 more than its 200 requests, so the search extends it only to the look
 		// at 400.
-		"ladder 32 [100 200]":          {Outcome: Inconclusive, Requests: 200, Needs: 150},
-		"extend 32 [400]":              {Outcome: Pass, Requests: 400},
-		"ladder 64 [100 200]":          {Outcome: Fail, Requests: 100},
-		"confirm 32 [100 200 400 800]": {Outcome: Pass, Requests: 200},
+		"ladder 32 [100 200]":          {Outcome: metric.Inconclusive, Requests: 200, Needs: 150},
+		"extend 32 [400]":              {Outcome: metric.Pass, Requests: 400},
+		"ladder 64 [100 200]":          {Outcome: metric.Fail, Requests: 100},
+		"confirm 32 [100 200 400 800]": {Outcome: metric.Pass, Requests: 200},
 		// Level 48 needs more than the 800 requests that a probe may have, so the search first
 		// measures other levels.
-		"bisect 48 [100 200]": {Outcome: Inconclusive, Requests: 200, Needs: 601},
+		"bisect 48 [100 200]": {Outcome: metric.Inconclusive, Requests: 200, Needs: 601},
 		// The result does not say how many requests would decide level 40, so the search extends it
 		// by one look at a time.
-		"bisect 40 [100 200]": {Outcome: Inconclusive, Requests: 200},
-		"extend 40 [400]":     {Outcome: Inconclusive, Requests: 400},
-		"extend 40 [800]":     {Outcome: Inconclusive, Requests: 800},
+		"bisect 40 [100 200]": {Outcome: metric.Inconclusive, Requests: 200},
+		"extend 40 [400]":     {Outcome: metric.Inconclusive, Requests: 400},
+		"extend 40 [800]":     {Outcome: metric.Inconclusive, Requests: 800},
 	}
 	var got []string
 	s := New(opts)
@@ -396,7 +398,7 @@ func TestLooks(t *testing.T) {
 		key := fmt.Sprintf("%s %d %v", p.Purpose, p.N, p.Looks)
 		r, known := answers[key]
 		if !known {
-			r = Result{Outcome: Inconclusive, Requests: 200, Needs: -1}
+			r = Result{Outcome: metric.Inconclusive, Requests: 200, Needs: -1}
 		} else {
 			got = append(got, key)
 		}
@@ -416,7 +418,7 @@ func TestLooks(t *testing.T) {
 // A level that was measured before the search, but not decided, gets more requests.
 func TestKnownExtended(t *testing.T) {
 	s := New(Options{UpTo: 8, Require: 4, Looks: Doubling(200, 800), Known: []Result{
-		{N: 4, Outcome: Inconclusive, Requests: 300},
+		{N: 4, Outcome: metric.Inconclusive, Requests: 300},
 	}})
 	p, ok := s.Next()
 	want := Probe{N: 4, Purpose: Extend, Have: 300, Looks: []int{400, 800}, Planned: 3}
@@ -473,7 +475,7 @@ func TestBudget(t *testing.T) {
 func TestBudgetCutsLooks(t *testing.T) {
 	s := New(Options{From: 10, UpTo: 20, Budget: 400 * time.Second, Looks: Doubling(100, 800), First: 4})
 	p, _ := s.Next()
-	s.Report(p, Result{N: 10, Outcome: Pass, Requests: 100, Spent: 120 * time.Second})
+	s.Report(p, Result{N: 10, Outcome: metric.Pass, Requests: 100, Spent: 120 * time.Second})
 	// 280 s of the budget are left. A request takes 1 s, and a probe at level 20 needs two extra
 	// waves of 20 requests. So the look at 200 requests fits (240 s), and the look at 400 (440 s)
 	// is removed.
@@ -498,7 +500,7 @@ func TestBudgetForTheGate(t *testing.T) {
 			From: 10, UpTo: 20, Confirm: true, Require: tt.require, Looks: Doubling(100, 100),
 			// The known probe at level 10 took 120 s for 100 requests and two waves of 10. So a
 			// probe at level 20 takes 140 s.
-			Known: []Result{{N: 10, Outcome: Pass, Requests: 100, Spent: 120 * time.Second}}, Budget: 150 * time.Second,
+			Known: []Result{{N: 10, Outcome: metric.Pass, Requests: 100, Spent: 120 * time.Second}}, Budget: 150 * time.Second,
 		})
 		if p, ok := s.Next(); !ok || p.Purpose != tt.want {
 			t.Errorf("require %d: %s %d, want %s", tt.require, p.Purpose, p.N, tt.want)
@@ -508,8 +510,8 @@ func TestBudgetForTheGate(t *testing.T) {
 
 func TestPredict(t *testing.T) {
 	s := New(Options{UpTo: 100, Known: []Result{
-		{N: 10, Outcome: Pass, Requests: 80, Spent: 100 * time.Second}, // with two extra waves, 100 requests of 1 s
-		{N: 40, Outcome: Pass, Requests: 20, Spent: 25 * time.Second},  // with two extra waves, 100 requests of 0.25 s
+		{N: 10, Outcome: metric.Pass, Requests: 80, Spent: 100 * time.Second}, // with two extra waves, 100 requests of 1 s
+		{N: 40, Outcome: metric.Pass, Requests: 20, Spent: 25 * time.Second},  // with two extra waves, 100 requests of 0.25 s
 	}})
 	for _, tt := range []struct {
 		n, requests int
@@ -524,7 +526,7 @@ func TestPredict(t *testing.T) {
 			t.Errorf("predict(%d, %d) = %s, want %s", tt.n, tt.requests, got, tt.want)
 		}
 	}
-	windows := New(Options{Over: metric.Users, UpTo: 100, Known: []Result{{N: 10, Outcome: Pass, Requests: 10, Spent: 400 * time.Second}}})
+	windows := New(Options{Over: metric.Users, UpTo: 100, Known: []Result{{N: 10, Outcome: metric.Pass, Requests: 10, Spent: 400 * time.Second}}})
 	if got, want := windows.predict(40, 20), 800*time.Second; got != want { // 40 s each, at any N
 		t.Errorf("20 parts at 40 users: %s, want %s", got, want)
 	}
@@ -536,7 +538,7 @@ func TestPredict(t *testing.T) {
 func TestStop(t *testing.T) {
 	s := New(Options{UpTo: 64})
 	p, _ := s.Next()
-	s.Report(p, Result{N: 1, Outcome: Pass, Requests: 100})
+	s.Report(p, Result{N: 1, Outcome: metric.Pass, Requests: 100})
 	s.Next()
 	s.Stop("interrupted")
 	if _, ok := s.Next(); ok {
@@ -564,11 +566,11 @@ func TestMisuse(t *testing.T) {
 	panics("looks descend", func() { New(Options{UpTo: 8, Looks: func(int) []int { return []int{2, 1} }}).Next() })
 	panics("no looks", func() { New(Options{UpTo: 8, Looks: func(int) []int { return nil }}).Next() })
 	panics("doubling", func() { Doubling(8, 4) })
-	panics("not asked for", func() { New(Options{UpTo: 8}).Report(Probe{N: 1}, Result{N: 1, Outcome: Pass}) })
+	panics("not asked for", func() { New(Options{UpTo: 8}).Report(Probe{N: 1}, Result{N: 1, Outcome: metric.Pass}) })
 	panics("another level", func() {
 		s := New(Options{UpTo: 8})
 		p, _ := s.Next()
-		s.Report(p, Result{N: 2, Outcome: Pass})
+		s.Report(p, Result{N: 2, Outcome: metric.Pass})
 	})
 	panics("pending", func() {
 		s := New(Options{UpTo: 8})
@@ -617,14 +619,14 @@ func TestBinding(t *testing.T) {
 		}
 	}
 	s := New(Options{UpTo: 8, Known: []Result{
-		{N: 4, Outcome: Pass, Requests: 400, Margins: margins(-.4, -.2)},
-		{N: 5, Outcome: Fail, Requests: 400, Margins: margins(.1, .3), Binding: "speed"},
+		{N: 4, Outcome: metric.Pass, Requests: 400, Margins: margins(-.4, -.2)},
+		{N: 5, Outcome: metric.Fail, Requests: 400, Margins: margins(.1, .3), Binding: "speed"},
 	}})
 	if l := s.Limit(); l.Binding != "speed" || l.AtPass != "speed -0.2" || l.AtFail != "speed 0.3" {
 		t.Errorf("binding %q: %q, %q", l.Binding, l.AtPass, l.AtFail)
 	}
 	// No level failed, so name the threshold that is nearest to its limit.
-	s = New(Options{UpTo: 4, Known: []Result{{N: 4, Outcome: Pass, Requests: 400, Margins: margins(-.1, -.2)}}})
+	s = New(Options{UpTo: 4, Known: []Result{{N: 4, Outcome: metric.Pass, Requests: 400, Margins: margins(-.1, -.2)}}})
 	if l := s.Limit(); l.Binding != "ttft" || l.AtPass != "ttft -0.1" || l.AtFail != "" {
 		t.Errorf("binding %q: %q, %q", l.Binding, l.AtPass, l.AtFail)
 	}

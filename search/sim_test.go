@@ -122,7 +122,7 @@ func (o *oracle) measure(p search.Probe) search.Result {
 	// mu is the mean of the log latency, relative to the limit. With it, the p95 over all rounds
 	// has the server's margin.
 	mu := o.server.margin(n) - z95*math.Hypot(o.server.sigma, o.server.tau)
-	r := search.Result{N: n, Outcome: search.Inconclusive, Binding: "ttft"}
+	r := search.Result{N: n, Outcome: metric.Inconclusive, Binding: "ttft"}
 	for _, k := range p.Looks {
 		for len(d.x) < k {
 			i := len(d.x) % rounds
@@ -133,12 +133,12 @@ func (o *oracle) measure(p search.Probe) search.Result {
 			d.x = append(d.x, x)
 		}
 		r.Requests = k
-		if r.Outcome, r.Needs = o.judge(d, k, p.Planned); r.Outcome != search.Inconclusive {
+		if r.Outcome, r.Needs = o.judge(d, k, p.Planned); r.Outcome != metric.Inconclusive {
 			break
 		}
 	}
-	if r.Outcome == search.Pass && o.server.cap > 0 && n > o.server.cap {
-		r.Outcome, r.Cap = search.Capped, o.server.cap
+	if r.Outcome == metric.Pass && o.server.cap > 0 && n > o.server.cap {
+		r.Outcome, r.Cap = metric.Capped, o.server.cap
 	}
 	m := float64(r.Requests)
 	at := order(d.x[:r.Requests], mu+o.server.sigma/2)
@@ -172,7 +172,7 @@ func order(x []float64, floor float64) func(rank float64) float64 {
 // judge tests a level with the exact binomial test, one-sided in both directions. If all requests
 // of a round are slow or fast together, they are not independent. judge then uses the effective
 // number of requests (Korn and Graubard, Survey Methodology 24, 1998).
-func (o *oracle) judge(d *samples, n, looks int) (search.Outcome, int) {
+func (o *oracle) judge(d *samples, n, looks int) (metric.Outcome, int) {
 	k := 0
 	for _, over := range d.over {
 		k += over
@@ -182,9 +182,9 @@ func (o *oracle) judge(d *samples, n, looks int) (search.Outcome, int) {
 	if o.server.tau == 0 {
 		switch most, fewest := test(n, looks); {
 		case k <= most:
-			return search.Pass, 0
+			return metric.Pass, 0
 		case k >= fewest:
-			return search.Fail, 0
+			return metric.Fail, 0
 		}
 	} else {
 		v := 0.0
@@ -200,18 +200,18 @@ func (o *oracle) judge(d *samples, n, looks int) (search.Outcome, int) {
 		m, a := float64(n)*eff, alpha/float64(looks)
 		switch {
 		case atMost(p*m, m, e) <= a:
-			return search.Pass, 0
+			return metric.Pass, 0
 		case k > 0 && 1-atMost(p*m-1, m, e) <= a:
-			return search.Fail, 0
+			return metric.Fail, 0
 		}
 	}
 	// Return how many more requests are needed. With them, the measured share would be 2.33
 	// standard errors away from the limit.
 	if p == e {
-		return search.Inconclusive, -1
+		return metric.Inconclusive, -1
 	}
 	needs := 2.33 * 2.33 * e * (1 - e) / ((p - e) * (p - e)) / eff
-	return search.Inconclusive, max(1, int(min(needs, 1e6))-n)
+	return metric.Inconclusive, max(1, int(min(needs, 1e6))-n)
 }
 
 // atMost returns the probability that at most k of n requests are over the limit. Each is over it
@@ -479,9 +479,9 @@ func (c *tally) sweep(o *oracle, l search.Limit, seed uint64, truth int, looks [
 		c.sized += size
 		c.sizedTime += o.server.spent(n, size)
 		switch r := sweep.measure(search.Probe{N: n, Looks: looks, Planned: len(looks)}); {
-		case r.Outcome == search.Fail:
+		case r.Outcome == metric.Fail:
 			failed = true
-		case r.Outcome == search.Pass && !failed:
+		case r.Outcome == metric.Pass && !failed:
 			pass = n
 		}
 	}

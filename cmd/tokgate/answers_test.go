@@ -14,6 +14,7 @@ import (
 
 	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/assert/stat"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/plan/decode"
@@ -106,16 +107,16 @@ type layersOf [4]struct{ red, notPassed int }
 
 // add counts one gate.
 func (l *layersOf) add(v assert.Verdicts) {
-	var worst [4]assert.Outcome
+	var worst [4]verdict.Outcome
 	for i := range worst {
-		worst[i] = assert.Pass
+		worst[i] = verdict.Pass
 	}
-	note := func(layer int, o assert.Outcome) {
-		if o == assert.Skipped {
+	note := func(layer int, o verdict.Outcome) {
+		if o == verdict.Skipped {
 			return // only shown, not required
 		}
 		for _, i := range []int{layer, 3} {
-			if o == assert.Fail || worst[i] == assert.Pass {
+			if o == verdict.Fail || worst[i] == verdict.Pass {
 				worst[i] = o
 			}
 		}
@@ -134,10 +135,10 @@ func (l *layersOf) add(v assert.Verdicts) {
 		}
 	}
 	for i, o := range worst {
-		if o == assert.Fail {
+		if o == verdict.Fail {
 			l[i].red++
 		}
-		if o != assert.Pass {
+		if o != verdict.Pass {
 			l[i].notPassed++
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/server"
 	"github.com/tokgate/tokgate/plan"
@@ -64,7 +64,7 @@ func (e *exitError) Error() string {
 func (e *exitError) Unwrap() error { return e.err }
 
 func usageError(hint, format string, args ...any) error {
-	e := &exitError{code: assert.ExitPlan, err: fmt.Errorf(format, args...)}
+	e := &exitError{code: verdict.ExitPlan, err: fmt.Errorf(format, args...)}
 	if hint != "" {
 		e.hints = []string{hint}
 	}
@@ -72,13 +72,13 @@ func usageError(hint, format string, args ...any) error {
 }
 
 func measureError(err error, hints ...string) error {
-	return &exitError{code: assert.ExitError, err: err, hints: hints}
+	return &exitError{code: verdict.ExitError, err: err, hints: hints}
 }
 
 // exitWith returns an error that ends the command with an exit code and prints nothing. It returns
 // nil for the code 0.
 func exitWith(code int) error {
-	if code == assert.ExitPass {
+	if code == verdict.ExitPass {
 		return nil
 	}
 	return &exitError{code: code}
@@ -87,12 +87,14 @@ func exitWith(code int) error {
 // worst combines the exit codes of several plans. An interrupt is the worst. Then come, in this
 // order, a run that could not be measured, an invalid plan, a failure, and an inconclusive result.
 func worst(codes []int) int {
-	order := []int{assert.ExitPass, assert.ExitInconclusive, assert.ExitFail, assert.ExitPlan, assert.ExitError, assert.ExitInterrupted}
+	order := []int{
+		verdict.ExitPass, verdict.ExitInconclusive, verdict.ExitFail, verdict.ExitPlan, verdict.ExitError, verdict.ExitInterrupted,
+	}
 	w := 0
 	for _, c := range codes {
 		i := slices.Index(order, c)
 		if i < 0 {
-			i = slices.Index(order, assert.ExitError)
+			i = slices.Index(order, verdict.ExitError)
 		}
 		w = max(w, i)
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/internal/studies/audit"
 	"github.com/tokgate/tokgate/metric"
@@ -62,7 +62,7 @@ func FuzzAudit(f *testing.F) {
 			out := filepath.Join(dir, "reports")
 			var said bytes.Buffer
 			code := Main(t.Context(), []string{"judge", dir, filepath.Join(fixtures, plan), "--out", out}, nil, Streams{Out: &said, Err: &said})
-			if code == assert.ExitPlan {
+			if code == verdict.ExitPlan {
 				t.Fatalf("exit %d: %s", code, &said)
 			}
 			audited(t, dir, out)
@@ -188,6 +188,6 @@ workload "rows" {
 `), 0o644))
 	must.Do(t, os.WriteFile(filepath.Join(dir, "rows.jsonl"), []byte(`{"prompt":"one"}`+"\n"+`{"messages":[{"role":"user","content":"two"}]}`), 0o644))
 	out := filepath.Join(dir, "out")
-	tokgate(t, "run", "--simulate", "--out", out, path).check(t, assert.ExitPass, "people: 8+ users", "of 10 prompts may be in a cache")
+	tokgate(t, "run", "--simulate", "--out", out, path).check(t, verdict.ExitPass, "people: 8+ users", "of 10 prompts may be in a cache")
 	audited(t, out, out)
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/report"
 )
@@ -53,27 +53,27 @@ compare "c" {
 		says            string // the beginning of the headline
 		tally           report.Tally
 	}{
-		{"", loops, met, "", "", nil, assert.ExitPass, noPlan + " · 2 requirements met", report.Tally{Required: 2, Met: 2, Skipped: 2}},
-		{"", loops, unmet, "", "", nil, assert.ExitFail, noPlan + " · 1 of 2 requirements failed", report.Tally{Required: 2, Met: 1, Failed: 1, Skipped: 2}},
-		{"", loops, "", "", "", nil, assert.ExitInconclusive, noPlan + ", and nothing else is required", report.Tally{Required: 1, Inconclusive: 1, Skipped: 2}},
-		{"", loops, "", "", "", []string{"--base-missing=others"}, assert.ExitInconclusive, noPlan, report.Tally{Required: 1, Inconclusive: 1, Skipped: 2}},
-		{"", loops, "", "server \"old\" {\n  simulator {}\n}", "", nil, assert.ExitInconclusive, "nothing was compared: the plan on the base branch has no server.s", report.Tally{Required: 1, Inconclusive: 1, Skipped: 2}},
-		{"", loops, "", "", "", []string{"--base-missing=pass"}, assert.ExitPass, noPlan, report.Tally{Skipped: 2}},
-		{"", loops, met, "", "", []string{"--base-missing=fail"}, assert.ExitFail, noPlan + ", and base-missing is fail · 1 of 3 requirements failed", report.Tally{Required: 3, Met: 2, Failed: 1, Skipped: 2}},
-		{"", loops, met, "", "", []string{"--base-missing=pass"}, assert.ExitPass, noPlan, report.Tally{Required: 2, Met: 2, Skipped: 2}},
+		{"", loops, met, "", "", nil, verdict.ExitPass, noPlan + " · 2 requirements met", report.Tally{Required: 2, Met: 2, Skipped: 2}},
+		{"", loops, unmet, "", "", nil, verdict.ExitFail, noPlan + " · 1 of 2 requirements failed", report.Tally{Required: 2, Met: 1, Failed: 1, Skipped: 2}},
+		{"", loops, "", "", "", nil, verdict.ExitInconclusive, noPlan + ", and nothing else is required", report.Tally{Required: 1, Inconclusive: 1, Skipped: 2}},
+		{"", loops, "", "", "", []string{"--base-missing=others"}, verdict.ExitInconclusive, noPlan, report.Tally{Required: 1, Inconclusive: 1, Skipped: 2}},
+		{"", loops, "", "server \"old\" {\n  simulator {}\n}", "", nil, verdict.ExitInconclusive, "nothing was compared: the plan on the base branch has no server.s", report.Tally{Required: 1, Inconclusive: 1, Skipped: 2}},
+		{"", loops, "", "", "", []string{"--base-missing=pass"}, verdict.ExitPass, noPlan, report.Tally{Skipped: 2}},
+		{"", loops, met, "", "", []string{"--base-missing=fail"}, verdict.ExitFail, noPlan + ", and base-missing is fail · 1 of 3 requirements failed", report.Tally{Required: 3, Met: 2, Failed: 1, Skipped: 2}},
+		{"", loops, met, "", "", []string{"--base-missing=pass"}, verdict.ExitPass, noPlan, report.Tally{Required: 2, Met: 2, Skipped: 2}},
 		// A threshold that only warns, and what tokgate implies, are no requirements. A rate is one.
-		{"", loops, warns, "", "", nil, assert.ExitInconclusive, noPlan, report.Tally{Required: 1, Inconclusive: 1, Skipped: 2}},
-		{"", rate, "", "", "", nil, assert.ExitPass, noPlan, report.Tally{Required: 2, Met: 2, Skipped: 2}},
+		{"", loops, warns, "", "", nil, verdict.ExitInconclusive, noPlan, report.Tally{Required: 1, Inconclusive: 1, Skipped: 2}},
+		{"", rate, "", "", "", nil, verdict.ExitPass, noPlan, report.Tally{Required: 2, Met: 2, Skipped: 2}},
 		// A plan that only measures neither fails nor is inconclusive.
-		{"gate {\n  measure_only = true\n}\n", loops, "", "", "", nil, assert.ExitPass, noPlan, report.Tally{}},
-		{"gate {\n  measure_only = true\n}\n", loops, "", "", "", []string{"--base-missing=fail"}, assert.ExitPass, noPlan, report.Tally{Warnings: 1}},
-		{"gate {\n  on_inconclusive = \"warn\"\n}\n", loops, "", "", "", nil, assert.ExitPass, noPlan, report.Tally{Required: 1, Warnings: 1, Skipped: 2}},
+		{"gate {\n  measure_only = true\n}\n", loops, "", "", "", nil, verdict.ExitPass, noPlan, report.Tally{}},
+		{"gate {\n  measure_only = true\n}\n", loops, "", "", "", []string{"--base-missing=fail"}, verdict.ExitPass, noPlan, report.Tally{Warnings: 1}},
+		{"gate {\n  on_inconclusive = \"warn\"\n}\n", loops, "", "", "", nil, verdict.ExitPass, noPlan, report.Tally{Required: 1, Warnings: 1, Skipped: 2}},
 		// A policy decides without the flag, and a flag against it is an error.
-		{"", loops, met, "", `base_missing = ["fail"]`, nil, assert.ExitFail, noPlan + ", and base-missing is fail", report.Tally{Required: 3, Met: 2, Failed: 1, Skipped: 2}},
-		{"", loops, met, "", `base_missing = ["fail", "others"]`, []string{"--base-missing=others"}, assert.ExitPass, noPlan, report.Tally{Required: 2, Met: 2, Skipped: 2}},
-		{"", loops, met, "", `base_missing = ["fail"]`, []string{"--base-missing=pass"}, assert.ExitPlan, "Not allowed by the policy", report.Tally{}},
-		{"", loops, met, "", `base_missing = ["never"]`, nil, assert.ExitPlan, `base_missing is others, fail or pass, not "never"`, report.Tally{}},
-		{"", loops, met, "", "", []string{"--base-missing=never"}, assert.ExitPlan, "write one of others, fail, pass", report.Tally{}},
+		{"", loops, met, "", `base_missing = ["fail"]`, nil, verdict.ExitFail, noPlan + ", and base-missing is fail", report.Tally{Required: 3, Met: 2, Failed: 1, Skipped: 2}},
+		{"", loops, met, "", `base_missing = ["fail", "others"]`, []string{"--base-missing=others"}, verdict.ExitPass, noPlan, report.Tally{Required: 2, Met: 2, Skipped: 2}},
+		{"", loops, met, "", `base_missing = ["fail"]`, []string{"--base-missing=pass"}, verdict.ExitPlan, "Not allowed by the policy", report.Tally{}},
+		{"", loops, met, "", `base_missing = ["never"]`, nil, verdict.ExitPlan, `base_missing is others, fail or pass, not "never"`, report.Tally{}},
+		{"", loops, met, "", "", []string{"--base-missing=never"}, verdict.ExitPlan, "write one of others, fail, pass", report.Tally{}},
 	} {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
@@ -93,7 +93,7 @@ compare "c" {
 				args = append(args, "--policy", write(base, "policy.hcl", "allow {\n  servers = [\"simulator\"]\n}\nrequire {\n  "+tt.require+"\n}\n"))
 			}
 			tokgate(t, append(args, path)...).check(t, tt.code, tt.says)
-			if tt.code == assert.ExitPlan {
+			if tt.code == verdict.ExitPlan {
 				return
 			}
 			var doc report.Document

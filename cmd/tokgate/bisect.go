@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/assert/bisect"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/clock"
 	"github.com/tokgate/tokgate/exec/server"
@@ -111,7 +111,7 @@ func (a *app) bisect(ctx context.Context, path string, o bisectOptions) error {
 		}
 		if drain.Err() != nil {
 			fmt.Fprintf(a.Err, "tokgate: interrupted; start the same command again to go on after leg %d\n", len(j.legs))
-			return exitWith(assert.ExitInterrupted)
+			return exitWith(verdict.ExitInterrupted)
 		}
 		if err := j.add(leg); err != nil {
 			return err
@@ -129,7 +129,7 @@ func (a *app) bisect(ctx context.Context, path string, o bisectOptions) error {
 	if err := bisection.Terminal(a.Out, r, t.width, t.color); err != nil {
 		return measureError(err)
 	}
-	return exitWith(map[bisect.Outcome]int{bisect.Unchanged: assert.ExitFail, bisect.Unknown: assert.ExitInconclusive}[state.Outcome])
+	return exitWith(map[bisect.Outcome]int{bisect.Unchanged: verdict.ExitFail, bisect.Unknown: verdict.ExitInconclusive}[state.Outcome])
 }
 
 // question is what a bisection asks, and what its legs are made of.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/report"
 )
@@ -91,14 +91,14 @@ func TestBusy(t *testing.T) {
 		truth      int                          // the true capacity in requests in flight; 0 if the plan is not a search
 		kept       func(codes map[int]int) bool // reports whether the counts are as promised
 	}{
-		{"demo", filepath.Join(repository, "plans", "demo.hcl"), *busy, 0, func(n map[int]int) bool { return 10*n[assert.ExitPass] >= 9**busy }},
-		{"an unchanged server, compared", file("sides", busySides), 6 * *busy, 0, func(n map[int]int) bool { return 10*n[assert.ExitError] <= 6**busy && 2*n[assert.ExitFail] <= *busy }},
+		{"demo", filepath.Join(repository, "plans", "demo.hcl"), *busy, 0, func(n map[int]int) bool { return 10*n[verdict.ExitPass] >= 9**busy }},
+		{"an unchanged server, compared", file("sides", busySides), 6 * *busy, 0, func(n map[int]int) bool { return 10*n[verdict.ExitError] <= 6**busy && 2*n[verdict.ExitFail] <= *busy }},
 		// The true mean is 352 ms at 12 requests in flight, and 373 ms at 13. So the capacity at a
 		// limit of 362 ms is 12.
-		{"a search whose truth is 12", file("twelve", fmt.Sprintf(busySearch, `e2e = "mean < 362ms"`, 32)), *busy, 12, func(n map[int]int) bool { return 10*n[assert.ExitPass] >= 9**busy }},
+		{"a search whose truth is 12", file("twelve", fmt.Sprintf(busySearch, `e2e = "mean < 362ms"`, 32)), *busy, 12, func(n map[int]int) bool { return 10*n[verdict.ExitPass] >= 9**busy }},
 		// The true p95 of TTFT is 506 ms with 47 requests in flight, and 534 ms with 48. So the
 		// capacity for a limit of 520 ms is 47.
-		{"a search whose truth is 47", file("fortyseven", fmt.Sprintf(busySearch, `ttft = "p95 < 520ms"`, 64)), *busy, 47, func(n map[int]int) bool { return 10*n[assert.ExitPass] >= 9**busy }},
+		{"a search whose truth is 47", file("fortyseven", fmt.Sprintf(busySearch, `ttft = "p95 < 520ms"`, 64)), *busy, 47, func(n map[int]int) bool { return 10*n[verdict.ExitPass] >= 9**busy }},
 	} {
 		codes, largest := map[int]int{}, 0
 		for i := range c.runs {

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 )
 
@@ -168,8 +168,8 @@ workload "w" {
 		_ = cmd.Process.Signal(syscall.SIGTERM) // an error only means that the process has already ended
 	}
 	code, out := job.wait()
-	if code != assert.ExitInterrupted {
-		t.Errorf("it ended with %v, want exit code %d\n%s", cmd.ProcessState, assert.ExitInterrupted, out)
+	if code != verdict.ExitInterrupted {
+		t.Errorf("it ended with %v, want exit code %d\n%s", cmd.ProcessState, verdict.ExitInterrupted, out)
 	}
 	for _, pid := range processes(pids) {
 		must.Hold(t, syscall.Kill(pid, 0) != nil || zombie(pid), "process %d of the server is still there", pid)
@@ -224,7 +224,7 @@ workload "w" {
 			c.waitFor("w at 1 on s")
 			c.signal(syscall.SIGHUP)
 			code, out := c.wait()
-			must.Hold(t, (code == assert.ExitInterrupted) == tt.interrupted, "exit code %d\n%s", code, out)
+			must.Hold(t, (code == verdict.ExitInterrupted) == tt.interrupted, "exit code %d\n%s", code, out)
 			got := read(t, filepath.Join(dir, "results/p/results.json"))
 			must.Hold(t, strings.Contains(got, `"exit_code": 130`) == tt.interrupted, "the results say otherwise:\n%.2000s", got)
 		})
@@ -255,7 +255,7 @@ workload "w" {
 	c := begin(t, cmd)
 	c.waitFor("started sh")
 	c.signal(syscall.SIGINT)
-	if code, out := c.wait(); code != assert.ExitInterrupted || !strings.Contains(out, "interrupted before it was ready\n") || strings.Contains(out, "context canceled") {
+	if code, out := c.wait(); code != verdict.ExitInterrupted || !strings.Contains(out, "interrupted before it was ready\n") || strings.Contains(out, "context canceled") {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
 }

@@ -205,10 +205,10 @@ func TestLongWorkflowInit(t *testing.T) {
 // A pull request has one comment for each plan, with the result of the newest run.
 func TestLongWorkflowComment(t *testing.T) {
 	green := resultsOf(t, "pass", nil)
-	undecided := resultsOf(t, "pass", func(d *report.Document) { d.Outcome, d.ExitCode = report.Inconclusive, 3 })
+	undecided := resultsOf(t, "pass", func(d *report.Document) { d.Outcome, d.ExitCode = verdict.Inconclusive, 3 })
 	red := resultsOf(t, "rich", nil)
 	yes := resultsOf(t, "pass", func(d *report.Document) {
-		d.Comparisons = []*compare.Comparison{{Name: "mtp", Outcome: report.Pass, Line: "mtp: yes for chat", Decisions: []compare.Decision{{Answer: "yes"}}}}
+		d.Comparisons = []*compare.Comparison{{Name: "mtp", Outcome: verdict.Pass, Line: "mtp: yes for chat", Decisions: []compare.Decision{{Answer: "yes"}}}}
 	})
 	const marker = "<!-- tokgate:chatbot -->"
 	old := []prComment{said(1, "someone", "hello"), said(2, bot, marker+"\nold"), said(3, bot, "<!-- tokgate:chatbot-2 -->")}

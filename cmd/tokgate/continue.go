@@ -87,7 +87,7 @@ func otherRun(before *metric.Run, now metric.Run) string {
 // undecided explains why no comparison of the run has a look to come; "" if one has.
 func undecided(p *plan.Plan, run *metric.Run, stored map[string]*metric.Run) string {
 	v := assert.Judge(p, run, assert.Options{Baselines: stored})
-	if v.Outcome != assert.Inconclusive {
+	if v.Outcome != verdict.Inconclusive {
 		return fmt.Sprintf("it is decided (%s)", v.Outcome)
 	}
 	last := false

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -60,7 +60,7 @@ func TestContinue(t *testing.T) {
 	dir, file := nearFolder(t)
 	first, second := filepath.Join(dir, "first"), filepath.Join(dir, "second")
 	const salt = "--salt=2"
-	tokgate(t, "run", "--simulate", salt, file, "--out", first).check(t, assert.ExitInconclusive)
+	tokgate(t, "run", "--simulate", salt, file, "--out", first).check(t, verdict.ExitInconclusive)
 	before, _, err := record.Read(first)
 	must.Do(t, err)
 	old := before.Comparisons[0]
@@ -90,14 +90,14 @@ func TestContinue(t *testing.T) {
 
 	// A session that ended at its first look may only do so because it was decided, or for the last time.
 	if last := c.Looks[len(c.Looks)-1]; last.Rounds == 12 || last.Outcome != metric.Inconclusive {
-		tokgate(t, "run", "--simulate", salt, file, "--continue", second).check(t, assert.ExitPlan, "cannot be continued")
+		tokgate(t, "run", "--simulate", salt, file, "--continue", second).check(t, verdict.ExitPlan, "cannot be continued")
 	}
 	changed := filepath.Join(dir, "changed.hcl")
 	must.Do(t, os.WriteFile(changed, []byte(strings.ReplaceAll(nearPlan, "+5%", "+6%")), 0o644))
-	tokgate(t, "run", "--simulate", salt, changed, "--continue", first).check(t, assert.ExitPlan, "the plan, or a variable of it, is another")
-	tokgate(t, "run", "--simulate", file, "--continue", first).check(t, assert.ExitPlan, "another salt: --salt 2")
-	tokgate(t, "run", "--simulate", salt, file, "--continue", filepath.Join(dir, "none")).check(t, assert.ExitError, "none")
-	tokgate(t, "run", "--simulate", filepath.Join(plansDir, "demo.hcl"), "--continue", first).check(t, assert.ExitPlan, "can be continued")
+	tokgate(t, "run", "--simulate", salt, changed, "--continue", first).check(t, verdict.ExitPlan, "the plan, or a variable of it, is another")
+	tokgate(t, "run", "--simulate", file, "--continue", first).check(t, verdict.ExitPlan, "another salt: --salt 2")
+	tokgate(t, "run", "--simulate", salt, file, "--continue", filepath.Join(dir, "none")).check(t, verdict.ExitError, "none")
+	tokgate(t, "run", "--simulate", filepath.Join(plansDir, "demo.hcl"), "--continue", first).check(t, verdict.ExitPlan, "can be continued")
 }
 
 // Only the same run on the same machine goes on, and only within a day.

@@ -21,7 +21,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/record"
 	"github.com/tokgate/tokgate/report"
@@ -190,32 +190,32 @@ func (l *life) crash(way string, whole time.Duration, r *rand.Rand) (code int, e
 func (l *life) judge(way string, code int) error {
 	killed := strings.HasPrefix(way, "kill")
 	switch {
-	case code == assert.ExitFail:
+	case code == verdict.ExitFail:
 		return errors.New("the server is charged")
 	case code < 0 && !killed:
 		return fmt.Errorf("it died: %v", l.cmd.ProcessState)
-	case code == assert.ExitPlan:
+	case code == verdict.ExitPlan:
 		return errors.New("the plan is said to be wrong")
 	}
 	doc, err := l.document()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		if code == assert.ExitPass && way != emptied {
+		if code == verdict.ExitPass && way != emptied {
 			return err
 		}
 		// A run may pass although its results folder was removed meanwhile. Then this folder must
 		// not contain a part of the results.
-		if left, _ := os.ReadDir(l.out); code == assert.ExitPass && len(left) > 0 {
+		if left, _ := os.ReadDir(l.out); code == verdict.ExitPass && len(left) > 0 {
 			return fmt.Errorf("it passed, and leaves %v", left)
 		}
 		return nil
 	case err != nil:
 		return err
-	case doc.Outcome == report.Fail:
+	case doc.Outcome == verdict.Fail:
 		return errors.New("results.json: the server is charged")
 	case code >= 0 && doc.ExitCode != code && way != killRun:
 		return fmt.Errorf("results.json says %d", doc.ExitCode)
-	case doc.ExitCode != assert.ExitPass:
+	case doc.ExitCode != verdict.ExitPass:
 		return nil
 	}
 	// The run passed, so its recording must be complete.
@@ -241,7 +241,7 @@ func (l *life) undisturbed() time.Duration {
 	began := time.Now()
 	l.start()
 	code, said := l.wait()
-	if code != assert.ExitPass && code != assert.ExitError && code != assert.ExitInconclusive {
+	if code != verdict.ExitPass && code != verdict.ExitError && code != verdict.ExitInconclusive {
 		l.t.Errorf("a run that nobody disturbed: exit %d\n%s", code, said)
 	}
 	took := time.Since(began)

@@ -17,9 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
-	"github.com/tokgate/tokgate/report"
 )
 
 // apartPlan gates a server that workers reach over a network which can be cut.
@@ -206,10 +205,10 @@ func (a *apart) wrong(codes [3]int, may [3]string) error {
 		}
 	}
 	junit, err := os.ReadFile(filepath.Join(a.out, "junit.xml"))
-	if codes[0] == assert.ExitError && (err != nil || !bytes.Contains(junit, []byte("<error"))) {
+	if codes[0] == verdict.ExitError && (err != nil || !bytes.Contains(junit, []byte("<error"))) {
 		return fmt.Errorf("junit.xml is green: %w\n%s", err, junit)
 	}
-	if doc, err := a.document(); err != nil && !errors.Is(err, fs.ErrNotExist) || err == nil && codes[0] == assert.ExitError && doc.Outcome == report.Pass {
+	if doc, err := a.document(); err != nil && !errors.Is(err, fs.ErrNotExist) || err == nil && codes[0] == verdict.ExitError && doc.Outcome == verdict.Pass {
 		return fmt.Errorf("results.json: %w", err)
 	}
 	// A slot begins a request only when its last one was recorded.

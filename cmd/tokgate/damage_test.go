@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/record/history"
 	"github.com/tokgate/tokgate/report"
@@ -46,16 +46,16 @@ func newEvidence(t *testing.T) *evidence {
 	worseNights(t, n)
 	e := &evidence{t, n, map[string][]reader{
 		"results/answers.jsonl": {
-			{[]string{"judge", n.path("results"), n.path("gate.hcl")}, assert.ExitFail, "FAIL"},
+			{[]string{"judge", n.path("results"), n.path("gate.hcl")}, verdict.ExitFail, "FAIL"},
 			{[]string{"compare", n.path("earlier"), n.path("results"), "--tolerate", "e2e=mean +1000%"}, 0, ""},
 		},
 		"results/samples.jsonl": {
-			{[]string{"judge", n.path("results"), n.path("gate.hcl")}, assert.ExitFail, "FAIL"},
+			{[]string{"judge", n.path("results"), n.path("gate.hcl")}, verdict.ExitFail, "FAIL"},
 			{[]string{"compare", n.path("earlier"), n.path("results"), "--tolerate", "e2e=mean +1000%"}, 0, ""},
-			{[]string{"report", n.path("results"), "--csv", n.path("levels.csv")}, assert.ExitPass, "FAIL"},
+			{[]string{"report", n.path("results"), "--csv", n.path("levels.csv")}, verdict.ExitPass, "FAIL"},
 		},
-		"results/results.json": {{[]string{"report", n.path("results"), "--html", n.path("r.html"), "--junit", n.path("r.xml"), "--markdown", n.path("r.md")}, assert.ExitPass, "FAIL"}},
-		"worse/1999-11.jsonl":  {{[]string{"history", "check", n.path("worse"), "--max-age", "0", "--html", n.path("h.html")}, assert.ExitFail, "FAIL"}},
+		"results/results.json": {{[]string{"report", n.path("results"), "--html", n.path("r.html"), "--junit", n.path("r.xml"), "--markdown", n.path("r.md")}, verdict.ExitPass, "FAIL"}},
+		"worse/1999-11.jsonl":  {{[]string{"history", "check", n.path("worse"), "--max-age", "0", "--html", n.path("h.html")}, verdict.ExitFail, "FAIL"}},
 	}, map[string][]byte{}}
 	for _, name := range e.files() {
 		e.original[name] = []byte(read(t, n.path(name)))
@@ -130,11 +130,11 @@ func (e *evidence) try(name, what string, damaged []byte, forged bool) int {
 	}
 	for _, r := range e.readers[name] {
 		got := e.n.tokgate(r.args...)
-		worse := got.code == assert.ExitError || got.code == r.code && strings.Contains(got.out, r.says)
+		worse := got.code == verdict.ExitError || got.code == r.code && strings.Contains(got.out, r.says)
 		if !forged && !worse {
 			e.t.Errorf("%s, %s: %s comes to %d, and to %d undamaged\n%s%s", name, what, r.args[0], got.code, r.code, got.out, got.err)
 		}
-		if got.code == assert.ExitPlan {
+		if got.code == verdict.ExitPlan {
 			e.t.Errorf("%s, %s: %s says that the plan is wrong\n%s", name, what, r.args[0], got.err)
 		}
 	}

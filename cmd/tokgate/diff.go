@@ -11,7 +11,6 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/spf13/cobra"
 
-	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/plan/demand"
@@ -120,10 +119,10 @@ func (a *app) diff(base, head string, in inputs, weakened, recursive bool) error
 			return err
 		}
 	}
-	code := assert.ExitPass
+	code := verdict.ExitPass
 	for _, v := range list {
 		if weakened && a.weaker(v, plans[v.base], plans[v.head]) {
-			code = assert.ExitFail
+			code = verdict.ExitFail
 		}
 	}
 	return exitWith(code)

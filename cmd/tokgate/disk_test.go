@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/internal/studies/runner"
 	"github.com/tokgate/tokgate/record"
@@ -226,7 +226,7 @@ var saidExit = regexp.MustCompile(`(?m)· exit (\d+)`)
 // printed error, the exit code must not be 0.
 func agrees(r result) bool {
 	if strings.HasPrefix(r.err, "tokgate: ") || strings.Contains(r.err, "\ntokgate: ") {
-		return r.code != assert.ExitPass || strings.Contains(r.err, " added to ")
+		return r.code != verdict.ExitPass || strings.Contains(r.err, " added to ")
 	}
 	said := saidExit.FindAllStringSubmatch(r.out, -1)
 	return len(said) == 0 || said[len(said)-1][1] == fmt.Sprint(r.code)
@@ -289,12 +289,12 @@ func tryDisk(ran *diskNight, i, want int, kind string, fault func(*int) disk.Fau
 		n.t.Helper()
 		n.t.Errorf("%s (passes: %t), %s at call %d of %d: %s\nexit %d\n%s%s", c.name, n.passes, kind, at, counted, fmt.Sprintf(format, args...), r.code, r.out, r.err)
 	}
-	if r.code == assert.ExitPass {
+	if r.code == verdict.ExitPass {
 		if err := c.left(r); err != nil {
 			fail("it ended well, and %v", err)
 		}
 	}
-	if r.code != assert.ExitError && at <= counted && r.code != want {
+	if r.code != verdict.ExitError && at <= counted && r.code != want {
 		fail("what a disk does is an error or nothing")
 	}
 	if c.name != "report" && !agrees(r) { // report has its own exit code
@@ -317,7 +317,7 @@ func (n *diskNight) readable(fail func(string, ...any)) {
 	}
 	code := n.tokgate("judge", n.path("results"), n.path("gate.hcl")).code
 	whole := run.Recording != "" && run.Stopped == "" && len(run.Levels) == 1 && len(run.Levels[0].MeasuredSamples()) == 10
-	if code == assert.ExitPass && !(whole && n.passes) {
+	if code == verdict.ExitPass && !(whole && n.passes) {
 		fail("what is left is judged %d", code)
 	}
 	if _, err := os.Stat(n.path("history")); !errors.Is(err, fs.ErrNotExist) {

@@ -19,7 +19,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/spf13/pflag"
 
-	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/report"
 )
@@ -57,7 +57,7 @@ func TestLongDocumentedPlans(t *testing.T) {
 				if !regexp.MustCompile(`(?m)^workload "`).MatchString(src) {
 					src += "\nworkload \"any\" {\n  preset = \"short_form_chatbot\"\n  load {\n    concurrency = 1\n  }\n}\n"
 				}
-				tokgate(t, "validate", writePlan(t, src)).check(t, assert.ExitPass, "is valid")
+				tokgate(t, "validate", writePlan(t, src)).check(t, verdict.ExitPass, "is valid")
 			})
 		}
 	}
@@ -66,7 +66,7 @@ func TestLongDocumentedPlans(t *testing.T) {
 		for _, m := range configMap.FindAllStringSubmatch(read(t, page), -1) {
 			found++
 			src := strings.ReplaceAll(m[1], "\n    ", "\n")
-			tokgate(t, "validate", writePlan(t, strings.TrimPrefix(src, "    "))).check(t, assert.ExitPass, "is valid")
+			tokgate(t, "validate", writePlan(t, strings.TrimPrefix(src, "    "))).check(t, verdict.ExitPass, "is valid")
 		}
 	}
 	must.Need(t, found != 0, "the documentation shows no plan")
@@ -295,7 +295,7 @@ func TestLongDocumentedCommands(t *testing.T) {
 			for name, src := range plans {
 				must.Do(t, os.WriteFile(name, []byte(src), 0o644))
 				if isPlanFile(name) {
-					tokgate(t, "fmt", "--check", name).check(t, assert.ExitPass)
+					tokgate(t, "fmt", "--check", name).check(t, verdict.ExitPass)
 				}
 			}
 			for _, c := range ours {

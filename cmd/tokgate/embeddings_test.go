@@ -11,8 +11,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/assert/stat"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/plan/decode"
@@ -97,10 +97,10 @@ func embeddingGate(t *testing.T, row, gates int) (red, notPassed int) {
 				switch {
 				case err != nil:
 					t.Error(err)
-				case v.Outcome == assert.Fail:
+				case v.Outcome == verdict.Fail:
 					red++
 					notPassed++
-				case v.Outcome != assert.Pass:
+				case v.Outcome != verdict.Pass:
 					notPassed++
 				}
 				mu.Unlock()
@@ -120,10 +120,10 @@ func TestEmbeddingsJudgedAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "index.hcl")
 	must.Do(t, os.WriteFile(path, []byte(strings.Replace(embeddingPlan, "load { concurrency = 8 }", "load { concurrency = 8 }\n  sla { e2e = \"p95 < 2s\" }", 1)), 0o600))
 	out := filepath.Join(t.TempDir(), "results")
-	tokgate(t, "run", "--simulate", "--out", out, path).check(t, assert.ExitPass, "Distance of vectors")
+	tokgate(t, "run", "--simulate", "--out", out, path).check(t, verdict.ExitPass, "Distance of vectors")
 	audited(t, out, out)
 	again := filepath.Join(t.TempDir(), "again")
-	tokgate(t, "judge", "--out", again, out, path).check(t, assert.ExitPass, "Distance of vectors")
+	tokgate(t, "judge", "--out", again, out, path).check(t, verdict.ExitPass, "Distance of vectors")
 	first, second := documentIn(t, out), documentIn(t, again)
 	must.Same(t, "verdicts", first.Verdicts, second.Verdicts)
 }

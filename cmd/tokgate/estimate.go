@@ -117,7 +117,7 @@ func readRunAt(path string) *lastRun {
 	}
 	for i := range doc.Verdicts {
 		v := &doc.Verdicts[i]
-		last.passes[caseKey(v.Server, v.Workload, v.Name)] = v.Outcome == report.Pass
+		last.passes[caseKey(v.Server, v.Workload, v.Name)] = v.Outcome == verdict.Pass
 	}
 	for _, c := range doc.Run.Capacities {
 		last.rest -= c.Spent.Seconds()

@@ -9,7 +9,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/spf13/cobra"
 
-	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/plan/decode"
 	"github.com/tokgate/tokgate/record"
@@ -136,9 +136,9 @@ func (f *formatter) format(src []byte, name string) (out []byte, ok bool, err er
 func (f *formatter) result() error {
 	switch {
 	case f.invalid > 0:
-		return &exitError{code: assert.ExitPlan}
+		return &exitError{code: verdict.ExitPlan}
 	case f.check && f.changed > 0:
-		return &exitError{code: assert.ExitFail}
+		return &exitError{code: verdict.ExitFail}
 	}
 	return nil
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -96,8 +96,8 @@ workload "w" {
   sla { success = "every" }
 }
 `)
-	tokgate(t, "run", "--simulate", path).check(t, assert.ExitPass)
-	tokgate(t, "plan", path).check(t, assert.ExitPass, "1 start, each assumed: a minute, and 16 GB of weights")
+	tokgate(t, "run", "--simulate", path).check(t, verdict.ExitPass)
+	tokgate(t, "plan", path).check(t, verdict.ExitPass, "1 start, each assumed: a minute, and 16 GB of weights")
 }
 
 // Conversations that begin at a rate are foretold by their thinking times: of four turns with 10 s
@@ -138,6 +138,6 @@ workload "w" {
   }
   sla { e2e = "p95 < 1m" }
 }
-`, tt.load))).check(t, assert.ExitPass, tt.want)
+`, tt.load))).check(t, verdict.ExitPass, tt.want)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/spf13/cobra"
 
-	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/record/disk"
 	"github.com/tokgate/tokgate/report"
 	"github.com/tokgate/tokgate/report/github"
@@ -186,7 +186,7 @@ func (a *app) endStep(cmd *cobra.Command, exit *exitError) int {
 	}
 	if err := a.actions.finish(exit, cmd.Annotations["gate"] != ""); err != nil {
 		fmt.Fprintf(a.Err, "tokgate: %v\n", err)
-		return worst([]int{exit.code, assert.ExitError})
+		return worst([]int{exit.code, verdict.ExitError})
 	}
 	return exit.code
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/hcl/v2"
 
-	"github.com/tokgate/tokgate/assert"
 	judged "github.com/tokgate/tokgate/assert/nights"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/internal/studies/runner"
 	"github.com/tokgate/tokgate/metric"
@@ -105,8 +105,8 @@ func TestActionsRun(t *testing.T) {
 		annotations     []string
 		summary         string
 	}{
-		{"green", `ttft = "p95 < 2s"`, assert.ExitPass, "pass", []string{unbound}, "✅ PASS"},
-		{"red", `ttft = "p95 < 1us"`, assert.ExitFail, "fail", []string{"error plans/p.hcl:20 fail: sla.ttft.p95 at 2 (w on s)", unbound}, "❌ FAIL"},
+		{"green", `ttft = "p95 < 2s"`, verdict.ExitPass, "pass", []string{unbound}, "✅ PASS"},
+		{"red", `ttft = "p95 < 1us"`, verdict.ExitFail, "fail", []string{"error plans/p.hcl:20 fail: sla.ttft.p95 at 2 (w on s)", unbound}, "❌ FAIL"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, inVirtualTime(func(t *testing.T) {
@@ -163,7 +163,7 @@ func TestActionsDiagnose(t *testing.T) {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			s := newStep(t)
 			r := s.run(append(args, s.write("p.hcl", typo))...)
-			if r.code != assert.ExitPlan || !slices.Contains(r.annotations(), "error p.hcl:20 Unsupported argument") {
+			if r.code != verdict.ExitPlan || !slices.Contains(r.annotations(), "error p.hcl:20 Unsupported argument") {
 				t.Errorf("exit code %d, annotations %q", r.code, r.annotations())
 			}
 			// Only commands that run or judge a plan have a verdict.
@@ -185,7 +185,7 @@ func TestActionsFormat(t *testing.T) {
 	r := s.run("fmt", "--check")
 	want := []string{"error bad.hcl:10 not formatted", "error broken.hcl:1 Missing closing brace"}
 	diff := cmp.Diff(want, r.annotations())
-	must.Hold(t, diff == "" && r.code == assert.ExitPlan, "exit code %d, annotations (-want +got):\n%s", r.code, diff)
+	must.Hold(t, diff == "" && r.code == verdict.ExitPlan, "exit code %d, annotations (-want +got):\n%s", r.code, diff)
 }
 
 // An error in the command line gives an annotation without file and line. The outputs of the step
@@ -194,7 +194,7 @@ func TestActionsUsage(t *testing.T) {
 	for _, args := range [][]string{{"run"}, {"run", "--junitt", "x", "p.hcl"}, {"run", "absent.hcl"}, {"judge", "x"}} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			r := newStep(t).run(args...)
-			if r.code != assert.ExitPlan || r.outputs["verdict"] != "invalid" || r.outputs["exit-code"] != "2" {
+			if r.code != verdict.ExitPlan || r.outputs["verdict"] != "invalid" || r.outputs["exit-code"] != "2" {
 				t.Errorf("exit code %d, outputs %v", r.code, r.outputs)
 			}
 			must.Same(t, "annotations (-want +got)", []string{"error : tokgate"}, r.annotations())
@@ -216,7 +216,7 @@ func TestActionsOffAndOn(t *testing.T) {
 			must.Hold(t, got == tt.on && (r.outputs["verdict"] != "") == tt.on, "%d commands, outputs %v; want some: %t", len(r.commands), r.outputs, tt.on)
 		})
 	}
-	tokgate(t, "version", "--github=maybe").check(t, assert.ExitPlan, "auto, on or off")
+	tokgate(t, "version", "--github=maybe").check(t, verdict.ExitPlan, "auto, on or off")
 }
 
 // A gate that passed but cannot write its outputs for later steps counts as an error.
@@ -227,7 +227,7 @@ func testActionsUnwritable(t *testing.T) {
 	s := newStep(t)
 	s.environ = append([]string{"GITHUB_OUTPUT=" + filepath.Join(s.workspace, "absent", "output")}, s.environ...)
 	r := s.run("run", s.write("p.hcl", fmt.Sprintf(smallPlan, server.URL(), `ttft = "p95 < 2s"`)))
-	must.Hold(t, r.code == assert.ExitError && strings.Contains(r.log, "could not write the outputs of the step"), "exit code %d\n%s", r.code, r.log)
+	must.Hold(t, r.code == verdict.ExitError && strings.Contains(r.log, "could not write the outputs of the step"), "exit code %d\n%s", r.code, r.log)
 }
 
 // A night that is worse than earlier ones gets an annotation at the history block. The summary of
@@ -247,9 +247,9 @@ func TestActionsNightly(t *testing.T) {
 			}
 			var log bytes.Buffer
 			a.actions.log = &log
-			n := judged.Result{Outcome: assert.Fail, Trends: []judged.Trend{
-				{Trend: metric.Trend{Server: "s", Workload: "w", Level: "4", Metric: "ttft", Stat: "p95"}, Outcome: assert.Fail, Message: "20% higher"},
-				{Trend: metric.Trend{Server: "s", Workload: "w", Level: "4", Metric: "e2e", Stat: "mean"}, Outcome: assert.Pass},
+			n := judged.Result{Outcome: verdict.Fail, Trends: []judged.Trend{
+				{Trend: metric.Trend{Server: "s", Workload: "w", Level: "4", Metric: "ttft", Stat: "p95"}, Outcome: verdict.Fail, Message: "20% higher"},
+				{Trend: metric.Trend{Server: "s", Workload: "w", Level: "4", Metric: "e2e", Stat: "mean"}, Outcome: verdict.Pass},
 			}}
 			a.trended(n, nights.Options{Folder: "perf/history"}, h)
 			must.Do(t, a.actions.finish(&exitError{}, true))
@@ -267,7 +267,7 @@ func TestActionsHistoryCheck(t *testing.T) {
 	s := newStep(t)
 	must.Do(t, os.Mkdir(filepath.Join(s.workspace, "h"), 0o755))
 	r := s.run("history", "check", "h")
-	if r.code != assert.ExitError || r.outputs["verdict"] != "error" || len(r.annotations()) != 1 {
+	if r.code != verdict.ExitError || r.outputs["verdict"] != "error" || len(r.annotations()) != 1 {
 		t.Errorf("exit code %d, outputs %v, annotations %q", r.code, r.outputs, r.annotations())
 	}
 }
@@ -280,7 +280,7 @@ func TestActionsForeignText(t *testing.T) {
 	script := `printf '::error file=x::pwned\n##[error]pwned\n  ::set-output name=verdict::pass\n::stop-commands::x\n\r::warning::pwned\n'; echo '::add-mask::a' >&2; exit 3`
 	plan = strings.Replace(plan, `endpoint { url = "URL" }`, fmt.Sprintf("process {\n    command = [\"sh\", \"-c\", %q]\n    port    = 1\n  }", script), 1)
 	r := s.run("run", s.write("p.hcl", plan))
-	must.Hold(t, r.code == assert.ExitError && r.outputs["verdict"] == "error", "exit code %d, outputs %v\n%s", r.code, r.outputs, r.log)
+	must.Hold(t, r.code == verdict.ExitError && r.outputs["verdict"] == "error", "exit code %d, outputs %v\n%s", r.code, r.outputs, r.log)
 	must.Hold(t, strings.Contains(r.log, "pwned"), "the server's words are not shown:\n%s", r.log)
 	for _, c := range r.commands {
 		switch c.Name {

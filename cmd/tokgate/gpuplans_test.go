@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 )
 
@@ -19,10 +19,10 @@ func TestLongGPUPlans(t *testing.T) {
 	for _, path := range paths {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			t.Parallel()
-			tokgate(t, "validate", path).check(t, assert.ExitPass, "is valid")
+			tokgate(t, "validate", path).check(t, verdict.ExitPass, "is valid")
 			out := t.TempDir()
 			r := tokgate(t, "run", "--simulate", "--out", out, path)
-			r.check(t, assert.ExitPass, "PASS", "simulated")
+			r.check(t, verdict.ExitPass, "PASS", "simulated")
 			audited(t, out, out)
 			must.Hold(t, !strings.Contains(r.out+r.err, "TOKEN"), "it asks for a secret")
 		})

@@ -261,7 +261,7 @@ func (a *app) trended(n judged.Result, opts nights.Options, h *plan.History) {
 	if h != nil {
 		doc.Plan.Path = h.Range.Filename
 		if h.Severity == plan.SeverityWarn {
-			doc.ExitCode = assert.ExitPass
+			doc.ExitCode = verdict.ExitPass
 		}
 		for i := range doc.Verdicts {
 			v := &doc.Verdicts[i]
@@ -307,10 +307,10 @@ func (a *app) nightly(p *plan.Plan, doc *report.Document, dir string) (int, erro
 	fmt.Fprintln(a.Out)
 	if doc.Run.Simulated || doc.Partial || doc.Run.Stopped != "" {
 		fmt.Fprintf(a.Out, "history  not added to %s: the run was %s\n", h.Folder, notCounted(doc))
-		return assert.ExitPass, nil
+		return verdict.ExitPass, nil
 	}
 	if err := a.addNight(h.Folder, doc, p.AcceptedNights()); err != nil {
-		return assert.ExitError, err
+		return verdict.ExitError, err
 	}
 	var out nightOutputs
 	if dir != "" {
@@ -320,11 +320,11 @@ func (a *app) nightly(p *plan.Plan, doc *report.Document, dir string) (int, erro
 	rule := judged.Options{Ignore: h.Ignore, Wait: h.Improvement == plan.ImprovementWait, Run: doc.Run.ID}
 	n, opts, err := a.showNights(h.Folder, rule, doc.Plan.Path, out)
 	if err != nil {
-		return assert.ExitError, err
+		return verdict.ExitError, err
 	}
 	a.trended(n, opts, h)
-	if h.Severity == plan.SeverityWarn && n.Outcome == assert.Fail {
-		return assert.ExitPass, nil
+	if h.Severity == plan.SeverityWarn && n.Outcome == verdict.Fail {
+		return verdict.ExitPass, nil
 	}
 	return assert.Verdicts{Outcome: n.Outcome}.ExitCode(false), nil
 }

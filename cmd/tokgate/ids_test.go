@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 )
 
@@ -44,7 +44,7 @@ func TestPromptsOfTokenIDs(t *testing.T) {
 			src := fmt.Sprintf(smallPlan, f.URL, `ttft = "p95 < 2s"`)
 			src = strings.Replace(src, "input_tokens  = 64", "api = \"completions\"\n  input_tokens  = 64", 1)
 			src = strings.Replace(src, "endpoint {", fmt.Sprintf("engine = %q\n  endpoint {", tt.engine), 1)
-			tokgate(t, "run", "--out", t.TempDir(), writePlan(t, src)).check(t, assert.ExitPass, "20 of 20 requests completed")
+			tokgate(t, "run", "--out", t.TempDir(), writePlan(t, src)).check(t, verdict.ExitPass, "20 of 20 requests completed")
 			// The test asks only that all measured requests, at least 20, send the same kind of
 			// prompt: token ids or text. The ready check and the calibration may send the other
 			// kind.

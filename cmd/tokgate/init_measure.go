@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/clock"
 	"github.com/tokgate/tokgate/metric"
@@ -149,10 +150,10 @@ func thresholds(p *plan.Plan, run *metric.Run, judged assert.Verdicts, planned i
 		for i := range judged.List {
 			v := &judged.List[i]
 			switch {
-			case v.Level != l.Name && v.Kind != assert.KindServer:
+			case v.Level != l.Name && v.Kind != verdict.KindServer:
 			case v.Threshold != nil && v.Value.OK && (v.Threshold.Metric.Name == "ttft" || v.Threshold.Metric.Name == "speed"):
 				m.Bounds = append(m.Bounds, spared(v, m.Requests, planned))
-			case v.Outcome != assert.Pass && v.Outcome != assert.Skipped:
+			case v.Outcome != verdict.Pass && v.Outcome != verdict.Skipped:
 				return nil, fmt.Errorf("at %s: %s", l.Name, v.Message)
 			}
 		}
@@ -180,7 +181,7 @@ func wholeRounds(l *metric.Level) int {
 // spared returns a threshold on a mean, at a margin from its measured value. The margin is the
 // error of the measurement plus twice the error of the gate, and at least leastMargin. measured is
 // the number of requests of the measurement, and planned is that of the gate.
-func spared(v *assert.Verdict, measured, planned int) starter.Bound {
+func spared(v *verdict.Verdict, measured, planned int) starter.Bound {
 	value, half := v.Value.V, 0.0
 	for _, end := range []metric.Value{v.Low, v.High} {
 		if end.OK {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/report"
 )
@@ -83,9 +84,9 @@ func TestInside(t *testing.T) {
 			defer f.Close()
 			doc := must.Get(report.ReadDocument(f))(t)
 			for _, v := range doc.Verdicts {
-				want := report.Pass
+				want := verdict.Pass
 				if v.Name == "sla.waiting.max at 12" {
-					want = report.Fail
+					want = verdict.Fail
 				}
 				must.Hold(t, v.Outcome == want, "%s: %s: %s", v.Name, v.Outcome, v.Message)
 			}

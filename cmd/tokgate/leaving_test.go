@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
@@ -70,7 +70,7 @@ func TestClientsThatLeave(t *testing.T) {
 					src = strings.Replace(src, "100%\" }", "100%\"\n  }", 1)
 				}
 				out := t.TempDir()
-				tokgate(t, "run", "--simulate", "--out", out, writePlan(t, src)).check(t, assert.ExitPass)
+				tokgate(t, "run", "--simulate", "--out", out, writePlan(t, src)).check(t, verdict.ExitPass)
 				by := map[string][]metric.Sample{}
 				for _, s := range samplesOf(t, out) {
 					if s.Level != metric.SaturationName && !strings.HasPrefix(s.Level, metric.SaturationName+" ") {

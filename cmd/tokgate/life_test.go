@@ -19,7 +19,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/exec/server/lease"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/report"
@@ -229,9 +229,9 @@ func TestInterrupted(t *testing.T) {
 				}
 				l.signal(s)
 			}
-			l.check(assert.ExitInterrupted, "INTERRUPTED")
+			l.check(verdict.ExitInterrupted, "INTERRUPTED")
 			must.Hold(t, l.gone(groups[0]), "the server is still there")
-			l.reports(assert.ExitInterrupted, "interrupted")
+			l.reports(verdict.ExitInterrupted, "interrupted")
 			left := l.groups()
 			must.Hold(t, len(left) <= 0, "servers %v are still noted", left)
 		})
@@ -250,10 +250,10 @@ func TestKilled(t *testing.T) {
 		code   int
 		words  []string
 	}{
-		{"killed", l.run, syscall.SIGKILL, assert.ExitError, []string{"the run crashed: signal: killed", "removing what a killed run left behind", "tokgate itself crashed"}},
-		{"a crash of its own", l.run, syscall.SIGQUIT, assert.ExitError, []string{"the run crashed: exit status 2", "SIGQUIT", "removing what a killed run left behind"}},
-		{"a supervisor that is aborted", l.supervisor, syscall.SIGABRT, assert.ExitError, []string{"the run crashed: exit status 2", "SIGABRT", "removing what a killed run left behind"}},
-		{"a supervisor's segmentation fault", l.supervisor, syscall.SIGSEGV, assert.ExitError, []string{"the run crashed: exit status 2", "SIGSEGV", "removing what a killed run left behind"}},
+		{"killed", l.run, syscall.SIGKILL, verdict.ExitError, []string{"the run crashed: signal: killed", "removing what a killed run left behind", "tokgate itself crashed"}},
+		{"a crash of its own", l.run, syscall.SIGQUIT, verdict.ExitError, []string{"the run crashed: exit status 2", "SIGQUIT", "removing what a killed run left behind"}},
+		{"a supervisor that is aborted", l.supervisor, syscall.SIGABRT, verdict.ExitError, []string{"the run crashed: exit status 2", "SIGABRT", "removing what a killed run left behind"}},
+		{"a supervisor's segmentation fault", l.supervisor, syscall.SIGSEGV, verdict.ExitError, []string{"the run crashed: exit status 2", "SIGSEGV", "removing what a killed run left behind"}},
 	} {
 		l.plan("", l.serve(""), 4000)
 		l.start()
@@ -261,7 +261,7 @@ func TestKilled(t *testing.T) {
 		group := l.groups()[0]
 		must.Do(t, syscall.Kill(tt.to(), tt.signal))
 		l.check(tt.code, tt.words...)
-		l.reports(assert.ExitError, "tokgate itself crashed")
+		l.reports(verdict.ExitError, "tokgate itself crashed")
 		l.checkGone(tt.name, group)
 	}
 
@@ -272,7 +272,7 @@ func TestKilled(t *testing.T) {
 	group := l.groups()[0]
 	must.Do(t, os.Remove(filepath.Join(l.dir, "test.hcl")))
 	must.Do(t, syscall.Kill(l.run(), syscall.SIGQUIT))
-	l.check(assert.ExitError, "the run crashed: exit status 2", "removing what a killed run left behind", "test.hcl")
+	l.check(verdict.ExitError, "the run crashed: exit status 2", "removing what a killed run left behind", "test.hcl")
 	l.checkGone("a crash without its plan", group)
 
 	l.plan("", l.serve(""), 4000)
@@ -299,7 +299,7 @@ func TestKilled(t *testing.T) {
 // panics, would mean that the plan is wrong.
 func TestPanic(t *testing.T) {
 	var said strings.Builder
-	if code := program([]string{"version"}, Streams{Out: broken{}, Err: &said}); code != assert.ExitError || !strings.Contains(said.String(), "tokgate: it crashed, so there is no verdict: planted") {
+	if code := program([]string{"version"}, Streams{Out: broken{}, Err: &said}); code != verdict.ExitError || !strings.Contains(said.String(), "tokgate: it crashed, so there is no verdict: planted") {
 		t.Errorf("exit code %d, %q", code, said.String())
 	}
 }
@@ -409,13 +409,13 @@ func TestTwoRunsOnOneGPU(t *testing.T) {
 
 	second := &life{t: t, program: l.program, dir: l.dir, environ: l.environ, out: filepath.Join(l.dir, "out2")}
 	second.start()
-	second.check(assert.ExitError, "too few free GPUs: 0 of 1 usable GPUs are free, and 1 needed", "GPU 0 GPU-4711-aaaa is held by run 20", "test.hcl (server s, tokgate's pid "+strconv.Itoa(l.cmd.Process.Pid))
-	second.reports(assert.ExitError, "GPU-4711-aaaa is held by run")
+	second.check(verdict.ExitError, "too few free GPUs: 0 of 1 usable GPUs are free, and 1 needed", "GPU 0 GPU-4711-aaaa is held by run 20", "test.hcl (server s, tokgate's pid "+strconv.Itoa(l.cmd.Process.Pid))
+	second.reports(verdict.ExitError, "GPU-4711-aaaa is held by run")
 
 	l.signal(os.Interrupt)
 	l.waitFor("stopping: ")
 	_ = l.cmd.Process.Signal(os.Interrupt) // fails if the run has ended already
-	l.check(assert.ExitInterrupted, "gpu 1 x NVIDIA H100 80GB HBM3")
+	l.check(verdict.ExitInterrupted, "gpu 1 x NVIDIA H100 80GB HBM3")
 }
 
 // If a server fails, the run has no verdict. Every report quotes the last lines of the server's
@@ -450,8 +450,8 @@ func TestServerFails(t *testing.T) {
 				pid, _ := strconv.Atoi(m[1])
 				must.Do(t, syscall.Kill(pid, syscall.SIGKILL))
 			}
-			l.check(assert.ExitError, tt.words[0])
-			l.reports(assert.ExitError, tt.words...)
+			l.check(verdict.ExitError, tt.words[0])
+			l.reports(verdict.ExitError, tt.words...)
 		})
 	}
 }
@@ -467,7 +467,7 @@ func TestDiskFull(t *testing.T) {
 	t.Cleanup(func() { _ = osexec.Command("umount", "-l", l.out).Run() })
 	l.plan("", l.serve(""), 4000)
 	l.start()
-	l.check(assert.ExitError, "no space left on device")
+	l.check(verdict.ExitError, "no space left on device")
 	left := l.groups()
 	must.Hold(t, len(left) <= 0, "servers %v are still noted", left)
 }
@@ -477,7 +477,7 @@ func TestNoPlaceForReports(t *testing.T) {
 	l.plan("", l.serve(""), 20)
 	must.Do(t, os.WriteFile(l.out, nil, 0o444))
 	l.start()
-	l.check(assert.ExitError, "hint: choose another folder with --out")
+	l.check(verdict.ExitError, "hint: choose another folder with --out")
 	_, err := os.Stat(l.state())
 	must.Hold(t, err != nil, "a server was started")
 }

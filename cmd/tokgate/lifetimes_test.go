@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -41,8 +41,8 @@ workload "chat" {
 	// A request takes up to 2 s + 999 · 20 ms, almost 22 s. The window must be 31.6 times as long,
 	// almost 12 min. A window of 180 s suits only requests of up to 180 s / 31.6 = 5.7 s.
 	const warns = "Percentile may pass only by its margin"
-	tokgate(t, "validate", "gate.hcl").check(t, assert.ExitPass, warns, "takes up to 22s", `Set duration = "12m"`)
-	tokgate(t, "plan", "gate.hcl").check(t, assert.ExitPass, "720 requests are enough for a rate", "of up to 64% of the largest rate; the window is long enough", "than 5.7 s")
+	tokgate(t, "validate", "gate.hcl").check(t, verdict.ExitPass, warns, "takes up to 22s", `Set duration = "12m"`)
+	tokgate(t, "plan", "gate.hcl").check(t, verdict.ExitPass, "720 requests are enough for a rate", "of up to 64% of the largest rate; the window is long enough", "than 5.7 s")
 	r := tokgate(t, "run", "--simulate", "gate.hcl")
 	must.Hold(t, strings.Contains(r.err, "so ttft p95 takes a window of "), "the run does not say that its window is too short:\n%s", r.err)
 	a := &app{color: "auto", Streams: Streams{Out: t.Output(), Err: t.Output()}}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/exec/server"
 	"github.com/tokgate/tokgate/record"
 )
@@ -34,12 +34,12 @@ func program(args []string, s Streams) (code int) {
 	defer func() {
 		if crash := recover(); crash != nil {
 			fmt.Fprintf(s.Err, "tokgate: it crashed, so there is no verdict: %v\n\n%s\n  hint: this is a bug in tokgate: please report it with the lines above\n", crash, debug.Stack())
-			code = assert.ExitError
+			code = verdict.ExitError
 		}
 	}()
 	if n, known := server.OpenFiles(); known && n < leastFiles {
 		fmt.Fprintf(s.Err, "tokgate: this process may open only %d files, but it needs at least %d\n  hint: raise ulimit -n\n", n, leastFiles)
-		return assert.ExitError
+		return verdict.ExitError
 	}
 	surviveBrokenPipes()
 	environ := os.Environ()
@@ -69,11 +69,11 @@ func (a *app) main(ctx context.Context, args []string) int {
 		err = measureError(fmt.Errorf("could not write the output: %w", out.err))
 	}
 	if err == nil {
-		return a.endStep(cmd, &exitError{code: assert.ExitPass})
+		return a.endStep(cmd, &exitError{code: verdict.ExitPass})
 	}
 	if !errors.As(err, &exit) {
 		// cobra's own errors: unknown command, unknown flag, wrong arguments.
-		exit = &exitError{code: assert.ExitPlan, err: err}
+		exit = &exitError{code: verdict.ExitPlan, err: err}
 	}
 	a.complain(exit.err, exit.hints...)
 	return a.endStep(cmd, exit)

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report"
@@ -52,7 +52,7 @@ func testRunPasses(t *testing.T) {
 		"--junit", filepath.Join(extra, "j.xml"), "--json", filepath.Join(extra, "r.json"),
 		"--markdown", filepath.Join(extra, "r.md"), "--csv", filepath.Join(extra, "levels.csv"),
 		writePlan(t, fmt.Sprintf(smallPlan, server.URL(), `ttft = "p95 < 2s"`)))
-	r.check(t, assert.ExitPass, "PASS", "w on s")
+	r.check(t, verdict.ExitPass, "PASS", "w on s")
 	wellFormed(t, filepath.Join(dir, "junit.xml"))
 	for _, pair := range [][2]string{{"junit.xml", "j.xml"}, {"results.json", "r.json"}, {"report.md", "r.md"}} {
 		must.Same(t, fmt.Sprintf("the copy of %s differs", pair[0]), read(t, filepath.Join(dir, pair[0])), read(t, filepath.Join(extra, pair[1])))
@@ -72,7 +72,7 @@ func testRunPasses(t *testing.T) {
 	// report needs only the recording.
 	server.Close()
 	strict := writePlan(t, fmt.Sprintf(smallPlan, server.URL(), `ttft = "p95 < 1us"`))
-	tokgate(t, "judge", dir, strict).check(t, assert.ExitFail, "ttft p95", "1 µs")
+	tokgate(t, "judge", dir, strict).check(t, verdict.ExitFail, "ttft p95", "1 µs")
 	// A recording cannot be judged by a plan that sends other requests.
 	for _, change := range [][2]string{
 		{"input_tokens  = 64", "input_tokens = 65"}, {"mean = 16", "mean = 17"}, {"jitter = \"10%\"", "jitter = \"20%\""},
@@ -84,11 +84,11 @@ func testRunPasses(t *testing.T) {
 		if other == src {
 			t.Fatalf("the plan does not hold %q", change[0])
 		}
-		tokgate(t, "judge", dir, writePlan(t, other)).check(t, assert.ExitError, "another workload")
+		tokgate(t, "judge", dir, writePlan(t, other)).check(t, verdict.ExitError, "another workload")
 	}
-	tokgate(t, "report", dir).check(t, assert.ExitPass, "PASS", "w on s")
+	tokgate(t, "report", dir).check(t, verdict.ExitPass, "PASS", "w on s")
 	must.Do(t, os.Remove(filepath.Join(dir, "results.json")))
-	tokgate(t, "report", dir).check(t, assert.ExitPass, "w on s")
+	tokgate(t, "report", dir).check(t, verdict.ExitPass, "w on s")
 }
 
 // With --transport net/http the streams are read by net/http, which results.json and the report tell.
@@ -98,17 +98,17 @@ func TestRunTransport(t *testing.T) { inBubble(testRunTransport)(t) }
 func testRunTransport(t *testing.T) {
 	path := writePlan(t, fmt.Sprintf(smallPlan, simServer(t).URL(), `ttft = "p95 < 2s"`))
 	own, standard := t.TempDir(), t.TempDir()
-	tokgate(t, "run", "--out", own, path).check(t, assert.ExitPass)
-	tokgate(t, "run", "--out", standard, "--transport", "net/http", path).check(t, assert.ExitPass)
+	tokgate(t, "run", "--out", own, path).check(t, verdict.ExitPass)
+	tokgate(t, "run", "--out", standard, "--transport", "net/http", path).check(t, verdict.ExitPass)
 	if !strings.Contains(read(t, filepath.Join(standard, "results.json")), `"path": "net/http: --transport"`) {
 		t.Error("results.json does not say that --transport was given")
 	}
 	if page := read(t, filepath.Join(standard, "report.html")); !strings.Contains(page, "streams read by") || !strings.Contains(page, metric.PathChosen) {
 		t.Error("the report does not say that --transport was given")
 	}
-	tokgate(t, "compare", own, standard).check(t, assert.ExitError, "streams of the control were read by own transport", "record both with the same --transport")
+	tokgate(t, "compare", own, standard).check(t, verdict.ExitError, "streams of the control were read by own transport", "record both with the same --transport")
 	again := t.TempDir()
-	tokgate(t, "run", "--out", again, "--transport", "net/http", path).check(t, assert.ExitPass)
+	tokgate(t, "run", "--out", again, "--transport", "net/http", path).check(t, verdict.ExitPass)
 	if r := tokgate(t, "compare", standard, again); strings.Contains(r.out+r.err, "--transport") {
 		t.Errorf("both were recorded alike:\n%s", r.out)
 	}
@@ -123,7 +123,7 @@ func testRunFails(t *testing.T) {
 	dir := t.TempDir()
 	path := writePlan(t, fmt.Sprintf(smallPlan, server.URL(), `ttft = "p95 < 1us"`))
 	r := tokgate(t, "run", "--out", dir, path)
-	r.check(t, assert.ExitFail, "FAIL", "sla.ttft.p95 at 2", `ttft = "p95 < 1us"`, "test.hcl:20", "> 1 µs")
+	r.check(t, verdict.ExitFail, "FAIL", "sla.ttft.p95 at 2", `ttft = "p95 < 1us"`, "test.hcl:20", "> 1 µs")
 	junit := read(t, filepath.Join(dir, "junit.xml"))
 	for _, want := range []string{`<failure`, `type="sla"`, `line="20"`, "ttft p95"} {
 		if !strings.Contains(junit, want) {
@@ -132,7 +132,7 @@ func testRunFails(t *testing.T) {
 	}
 	var doc report.Document
 	must.Do(t, json.Unmarshal([]byte(read(t, filepath.Join(dir, "results.json"))), &doc))
-	if doc.Outcome != report.Fail || doc.ExitCode != assert.ExitFail {
+	if doc.Outcome != verdict.Fail || doc.ExitCode != verdict.ExitFail {
 		t.Errorf("results.json says %s, exit %d; want fail, exit 1", doc.Outcome, doc.ExitCode)
 	}
 }
@@ -171,7 +171,7 @@ func TestNothingStarts(t *testing.T) {
 			for _, a := range tt.args {
 				args = append(args, strings.ReplaceAll(strings.Replace(a, "PLANX", filepath.Join(filepath.Dir(path), "tset.hcl"), 1), "PLAN", path))
 			}
-			tokgate(t, args...).check(t, assert.ExitPlan, tt.words...)
+			tokgate(t, args...).check(t, verdict.ExitPlan, tt.words...)
 			if _, err := os.Stat(dir); err == nil {
 				t.Error("a results folder was made")
 			}
@@ -188,7 +188,7 @@ func testOnly(t *testing.T) {
 	server := simServer(t)
 	path := writePlan(t, strings.Replace(fmt.Sprintf(smallPlan, server.URL(), `ttft = "p95 < 2s"`), "concurrency = 2", "concurrency = [1, 2]", 1))
 	r := tokgate(t, "run", "--out", t.TempDir(), "--only", "w/2", path)
-	r.check(t, assert.ExitPass, "partial", "sla.ttft.p95 at 2")
+	r.check(t, verdict.ExitPass, "partial", "sla.ttft.p95 at 2")
 }
 
 func TestEndpointFlag(t *testing.T) { inBubble(testEndpointFlag)(t) }
@@ -196,7 +196,7 @@ func TestEndpointFlag(t *testing.T) { inBubble(testEndpointFlag)(t) }
 func testEndpointFlag(t *testing.T) {
 	server := simServer(t)
 	path := writePlan(t, fmt.Sprintf(smallPlan, "http://127.0.0.1:1", `ttft = "p95 < 2s"`))
-	tokgate(t, "run", "--out", t.TempDir(), "--endpoint", "s="+server.URL(), path).check(t, assert.ExitPass, "PASS")
+	tokgate(t, "run", "--out", t.TempDir(), "--endpoint", "s="+server.URL(), path).check(t, verdict.ExitPass, "PASS")
 }
 
 // A run changes nothing in a results folder with files that tokgate did not write.
@@ -208,7 +208,7 @@ func testForeignResults(t *testing.T) {
 	foreign := filepath.Join(dir, "samples.jsonl")
 	must.Do(t, os.WriteFile(foreign, []byte("mine\n"), 0o644))
 	path := writePlan(t, fmt.Sprintf(smallPlan, server.URL(), `ttft = "p95 < 2s"`))
-	tokgate(t, "run", "--out", dir, path).check(t, assert.ExitError, "in the way")
+	tokgate(t, "run", "--out", dir, path).check(t, verdict.ExitError, "in the way")
 	if read(t, foreign) != "mine\n" {
 		t.Error("the foreign file was changed")
 	}
@@ -217,11 +217,11 @@ func testForeignResults(t *testing.T) {
 func TestValidate(t *testing.T) {
 	good := writePlan(t, fmt.Sprintf(smallPlan, "http://127.0.0.1:1", `ttft = "p95 < 2s"`))
 	bad := writePlan(t, fmt.Sprintf(smallPlan, "http://127.0.0.1:1", `tftt = "p95 < 2s"`))
-	tokgate(t, "validate", good).check(t, assert.ExitPass, "is valid: 1 server, 1 workload, 1 level, 2 requirements")
-	tokgate(t, "validate", good, bad).check(t, assert.ExitPlan, `Did you mean "ttft"?`, "nothing was started")
+	tokgate(t, "validate", good).check(t, verdict.ExitPass, "is valid: 1 server, 1 workload, 1 level, 2 requirements")
+	tokgate(t, "validate", good, bad).check(t, verdict.ExitPlan, `Did you mean "ttft"?`, "nothing was started")
 
 	r := tokgate(t, "validate", "--json", bad)
-	r.check(t, assert.ExitPlan)
+	r.check(t, verdict.ExitPlan)
 	var got struct {
 		Valid       bool
 		Diagnostics []struct{ Severity, Summary string }
@@ -232,7 +232,7 @@ func TestValidate(t *testing.T) {
 	if got.Valid || len(got.Diagnostics) == 0 || got.Diagnostics[0].Severity != "error" {
 		t.Errorf("validate --json says %+v", got)
 	}
-	tokgate(t, "validate", "--json", good).check(t, assert.ExitPass, `"valid": true`)
+	tokgate(t, "validate", "--json", good).check(t, verdict.ExitPass, `"valid": true`)
 
 	// The plan has too few requests, so no server can pass its threshold.
 	never := writePlan(t, `
@@ -251,7 +251,7 @@ workload "w" {
   }
 }
 `)
-	tokgate(t, "validate", never).check(t, assert.ExitPlan, "299", "never")
+	tokgate(t, "validate", never).check(t, verdict.ExitPlan, "299", "never")
 }
 
 func TestPlanCommand(t *testing.T) {
@@ -259,7 +259,7 @@ func TestPlanCommand(t *testing.T) {
 	r := tokgate(t, "plan", path)
 	// 20 requests of 64 prompt tokens and 16 answer tokens: 1,280 prompt tokens and 320 answer
 	// tokens
-	r.check(t, assert.ExitPass, "1,280", "320", "Defaults filled in", "load.stagger", "  workload.w\n", "ttft p95 < 2s")
+	r.check(t, verdict.ExitPass, "1,280", "320", "Defaults filled in", "load.stagger", "  workload.w\n", "ttft p95 < 2s")
 	path = writePlan(t, `
 server "one" {
   engine = "vllm"
@@ -315,7 +315,7 @@ workload "thinks" {
 }
 `)
 	r = tokgateWith(t, t.Context(), []string{"COLUMNS=1000"}, "", "plan", path)
-	r.check(t, assert.ExitPass,
+	r.check(t, verdict.ExitPass,
 		"15 warm-up requests", // 1 + 4 for the levels, 8 before a burst, 2 for "other"
 		"  one: one request for a token when it is ready. Then 3 questions, 2 of them requests for a token, to learn how it counts tokens.",
 		"  other: one request for a token when it is ready. Then 8 questions if it has a tokenizer, or 6 requests for a token, to learn how it counts tokens for each of 2 kinds of request.",
@@ -325,61 +325,61 @@ workload "thinks" {
 
 func TestPlanCommandShowsSearches(t *testing.T) {
 	r := tokgate(t, "plan", filepath.Join("..", "..", "plans", "capacity.hcl"))
-	r.check(t, assert.ExitPass, "Capacity searches", "requests in flight", "8–64        16", "200–1,280", "800–5,120")
+	r.check(t, verdict.ExitPass, "Capacity searches", "requests in flight", "8–64        16", "200–1,280", "800–5,120")
 }
 
 func TestFmt(t *testing.T) {
 	const ugly, pretty = "gate {\ndecide=\"estimate\"\n}\n", "gate {\n  decide = \"estimate\"\n}\n"
 	path := writePlan(t, ugly)
-	tokgate(t, "fmt", "--check", path).check(t, assert.ExitFail, path)
+	tokgate(t, "fmt", "--check", path).check(t, verdict.ExitFail, path)
 	if read(t, path) != ugly {
 		t.Error("fmt --check wrote the plan")
 	}
-	tokgate(t, "fmt", "--check", "--diff", path).check(t, assert.ExitFail, "-decide=", "+  decide = ")
-	tokgate(t, "fmt", path).check(t, assert.ExitPass, path)
+	tokgate(t, "fmt", "--check", "--diff", path).check(t, verdict.ExitFail, "-decide=", "+  decide = ")
+	tokgate(t, "fmt", path).check(t, verdict.ExitPass, path)
 	if got := read(t, path); got != pretty {
 		t.Errorf("fmt wrote %q, want %q", got, pretty)
 	}
-	if r := tokgate(t, "fmt", "--check", path); r.code != assert.ExitPass || r.out != "" {
+	if r := tokgate(t, "fmt", "--check", path); r.code != verdict.ExitPass || r.out != "" {
 		t.Errorf("a formatted plan: exit %d, %q", r.code, r.out)
 	}
-	if r := tokgateWith(t, t.Context(), nil, ugly, "fmt", "-"); r.code != assert.ExitPass || r.out != pretty {
+	if r := tokgateWith(t, t.Context(), nil, ugly, "fmt", "-"); r.code != verdict.ExitPass || r.out != pretty {
 		t.Errorf("fmt - wrote %q, exit %d", r.out, r.code)
 	}
-	tokgateWith(t, t.Context(), nil, "gate {", "fmt", "-").check(t, assert.ExitPlan, "<stdin>")
-	tokgate(t, "fmt", "--check", t.TempDir()).check(t, assert.ExitPlan, "no plan in folder")
+	tokgateWith(t, t.Context(), nil, "gate {", "fmt", "-").check(t, verdict.ExitPlan, "<stdin>")
+	tokgate(t, "fmt", "--check", t.TempDir()).check(t, verdict.ExitPlan, "no plan in folder")
 }
 
 func TestCommands(t *testing.T) {
-	tokgate(t, "--help").check(t, assert.ExitPass, "tokgate run plans/demo.hcl", "Exit codes")
-	tokgate(t).check(t, assert.ExitPass, "Usage")
-	tokgate(t, "version").check(t, assert.ExitPass, "tokgate ")
-	tokgate(t, "version", "--json").check(t, assert.ExitPass, `"version"`, `"go"`)
-	tokgate(t, "rum").check(t, assert.ExitPlan, `unknown command "rum"`, "tokgate run")
-	tokgate(t, "help", "rum").check(t, assert.ExitPlan, `unknown command "rum"`, "tokgate run")
-	tokgate(t, "audit", "results/demo").check(t, assert.ExitPlan, "the command audit was removed", "tokgate judge RESULTS PLAN")
-	tokgate(t, "help", "nosuch").check(t, assert.ExitPlan, `unknown command "nosuch"`, "tokgate --help")
-	tokgate(t, "help", "history", "ad").check(t, assert.ExitPlan, `unknown command "ad"`, "tokgate history add")
-	tokgate(t, "help", "run", "it").check(t, assert.ExitPlan, "`tokgate run` has no subcommand \"it\"", "tokgate help run")
-	tokgate(t, "help", "run").check(t, assert.ExitPass, "Runs plans one after another", "--simulate")
-	tokgate(t, "completion", "fihs").check(t, assert.ExitPlan, `unknown command "fihs"`, "tokgate completion fish")
-	tokgate(t, "completion", "fish").check(t, assert.ExitPass, "complete")
-	tokgate(t, "schema", "plans").check(t, assert.ExitPlan, `there is no schema "plans"`)
-	tokgate(t, "--version").check(t, assert.ExitPass, buildInfo().Version)
-	tokgate(t, "sim", "--list").check(t, assert.ExitPass, "default", "http-500")
-	tokgate(t, "sim", "--profile", "defalt").check(t, assert.ExitPlan, "default")
-	tokgate(t, "sim", "--fault", "http-501").check(t, assert.ExitPlan, "http-50")
-	tokgate(t, "sim", "--log", "no/folder").check(t, assert.ExitPlan, "no/folder")
-	tokgate(t, "completion", "bash").check(t, assert.ExitPass, "tokgate")
-	tokgate(t, "schema", "plan").check(t, assert.ExitPass, "tokgate plan, JSON syntax")
-	tokgate(t, "schema", "results").check(t, assert.ExitPass, "tokgate results")
-	tokgate(t, "schema", "rezults").check(t, assert.ExitPlan, `there is no schema "rezults"`, "schema results")
+	tokgate(t, "--help").check(t, verdict.ExitPass, "tokgate run plans/demo.hcl", "Exit codes")
+	tokgate(t).check(t, verdict.ExitPass, "Usage")
+	tokgate(t, "version").check(t, verdict.ExitPass, "tokgate ")
+	tokgate(t, "version", "--json").check(t, verdict.ExitPass, `"version"`, `"go"`)
+	tokgate(t, "rum").check(t, verdict.ExitPlan, `unknown command "rum"`, "tokgate run")
+	tokgate(t, "help", "rum").check(t, verdict.ExitPlan, `unknown command "rum"`, "tokgate run")
+	tokgate(t, "audit", "results/demo").check(t, verdict.ExitPlan, "the command audit was removed", "tokgate judge RESULTS PLAN")
+	tokgate(t, "help", "nosuch").check(t, verdict.ExitPlan, `unknown command "nosuch"`, "tokgate --help")
+	tokgate(t, "help", "history", "ad").check(t, verdict.ExitPlan, `unknown command "ad"`, "tokgate history add")
+	tokgate(t, "help", "run", "it").check(t, verdict.ExitPlan, "`tokgate run` has no subcommand \"it\"", "tokgate help run")
+	tokgate(t, "help", "run").check(t, verdict.ExitPass, "Runs plans one after another", "--simulate")
+	tokgate(t, "completion", "fihs").check(t, verdict.ExitPlan, `unknown command "fihs"`, "tokgate completion fish")
+	tokgate(t, "completion", "fish").check(t, verdict.ExitPass, "complete")
+	tokgate(t, "schema", "plans").check(t, verdict.ExitPlan, `there is no schema "plans"`)
+	tokgate(t, "--version").check(t, verdict.ExitPass, buildInfo().Version)
+	tokgate(t, "sim", "--list").check(t, verdict.ExitPass, "default", "http-500")
+	tokgate(t, "sim", "--profile", "defalt").check(t, verdict.ExitPlan, "default")
+	tokgate(t, "sim", "--fault", "http-501").check(t, verdict.ExitPlan, "http-50")
+	tokgate(t, "sim", "--log", "no/folder").check(t, verdict.ExitPlan, "no/folder")
+	tokgate(t, "completion", "bash").check(t, verdict.ExitPass, "tokgate")
+	tokgate(t, "schema", "plan").check(t, verdict.ExitPass, "tokgate plan, JSON syntax")
+	tokgate(t, "schema", "results").check(t, verdict.ExitPass, "tokgate results")
+	tokgate(t, "schema", "rezults").check(t, verdict.ExitPlan, `there is no schema "rezults"`, "schema results")
 	results := t.TempDir()
 	must.Do(t, os.WriteFile(filepath.Join(results, "samples.jsonl"), nil, 0o644))
-	tokgate(t, "report", filepath.Join(results, "samples.jsonl")).check(t, assert.ExitPlan, "is no results folder", "did you mean", filepath.Base(results))
-	tokgate(t, "judge", writePlan(t, ""), results).check(t, assert.ExitPlan, "a plan comes after the folder")
-	tokgate(t, "judge", "x").check(t, assert.ExitPlan, "judge takes")
-	tokgate(t, "report", t.TempDir()).check(t, assert.ExitError, "samples.jsonl")
+	tokgate(t, "report", filepath.Join(results, "samples.jsonl")).check(t, verdict.ExitPlan, "is no results folder", "did you mean", filepath.Base(results))
+	tokgate(t, "judge", writePlan(t, ""), results).check(t, verdict.ExitPlan, "a plan comes after the folder")
+	tokgate(t, "judge", "x").check(t, verdict.ExitPlan, "judge takes")
+	tokgate(t, "report", t.TempDir()).check(t, verdict.ExitError, "samples.jsonl")
 	for _, cmd := range (&app{}).root().Commands() {
 		if cmd.Name() == "help" || cmd.Name() == "completion" {
 			continue
@@ -401,7 +401,7 @@ func TestOutputMustBeWritten(t *testing.T) {
 		}
 		var errs bytes.Buffer
 		code := Main(t.Context(), args, nil, Streams{In: strings.NewReader(""), Out: full, Err: &errs})
-		if code != assert.ExitError || !strings.Contains(errs.String(), "no space left") {
+		if code != verdict.ExitError || !strings.Contains(errs.String(), "no space left") {
 			t.Errorf("%v: exit %d: %s", args, code, errs.String())
 		}
 		full.Close()
@@ -412,14 +412,14 @@ func TestVersion(t *testing.T) {
 	version, commit, date = "v1.2.3", "0123abcd", "2026-11-21T20:00:00Z"
 	t.Cleanup(func() { version, commit, date = "", "", "" })
 	r := tokgate(t, "version", "--json")
-	r.check(t, assert.ExitPass)
+	r.check(t, verdict.ExitPass)
 	var got build
 	must.Do(t, json.Unmarshal([]byte(r.out), &got))
 	want := build{"v1.2.3", "0123abcd", "2026-11-21T20:00:00Z", runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
 	must.Same(t, "", want, got)
-	tokgate(t, "version").check(t, assert.ExitPass, "tokgate v1.2.3 (")
+	tokgate(t, "version").check(t, verdict.ExitPass, "tokgate v1.2.3 (")
 	dir := t.TempDir()
-	tokgate(t, "man", dir).check(t, assert.ExitPass)
+	tokgate(t, "man", dir).check(t, verdict.ExitPass)
 	if page := read(t, filepath.Join(dir, "tokgate.1")); !strings.Contains(page, `"Nov 2026" "tokgate 1.2.3"`) {
 		t.Errorf("the page has another date or version:\n%.300s", page)
 	}
@@ -428,7 +428,7 @@ func TestVersion(t *testing.T) {
 // A release contains a man page for each command, which lists its flags.
 func TestManPages(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "man")
-	tokgate(t, "man", dir).check(t, assert.ExitPass)
+	tokgate(t, "man", dir).check(t, verdict.ExitPass)
 	for _, cmd := range (&app{}).root().Commands() {
 		if cmd.Hidden || cmd.Name() == "help" {
 			continue
@@ -456,10 +456,10 @@ func TestWorst(t *testing.T) {
 	}
 	// An interrupt came after the first of two plans, which passed. The result of both must be
 	// "interrupted", not "passed".
-	if got := worst(completeCodes([]int{0}, 2)); got != assert.ExitInterrupted {
+	if got := worst(completeCodes([]int{0}, 2)); got != verdict.ExitInterrupted {
 		t.Errorf("one of two plans was run: %d", got)
 	}
-	if got := worst(completeCodes([]int{0, 1}, 2)); got != assert.ExitFail {
+	if got := worst(completeCodes([]int{0, 1}, 2)); got != verdict.ExitFail {
 		t.Errorf("both were run: %d", got)
 	}
 }
@@ -467,8 +467,8 @@ func TestWorst(t *testing.T) {
 // All shipped plans are valid and formatted. Other tests run those plans that need no hardware.
 func TestLongShippedPlans(t *testing.T) {
 	for _, path := range shipped(t) {
-		tokgateWith(t, t.Context(), shippedEnviron, "", "validate", path).check(t, assert.ExitPass, "is valid")
-		tokgate(t, "fmt", "--check", path).check(t, assert.ExitPass)
+		tokgateWith(t, t.Context(), shippedEnviron, "", "validate", path).check(t, verdict.ExitPass, "is valid")
+		tokgate(t, "fmt", "--check", path).check(t, verdict.ExitPass)
 	}
 }
 
@@ -503,17 +503,17 @@ workload "w" {
 }
 `
 	must.Do(t, os.WriteFile("w.hcl", []byte(src), 0o644))
-	tokgate(t, "plan", "w.hcl").check(t, assert.ExitPass, "unknown before the first run; tokgate run --simulate gives an estimate")
-	tokgate(t, "run", "w.hcl").check(t, assert.ExitPass)
-	tokgate(t, "plan", "w.hcl").check(t, assert.ExitPass, "by the run in results/w/results.json")
+	tokgate(t, "plan", "w.hcl").check(t, verdict.ExitPass, "unknown before the first run; tokgate run --simulate gives an estimate")
+	tokgate(t, "run", "w.hcl").check(t, verdict.ExitPass)
+	tokgate(t, "plan", "w.hcl").check(t, verdict.ExitPass, "by the run in results/w/results.json")
 }
 
 func TestCompletion(t *testing.T) {
 	path := writePlan(t, fmt.Sprintf(smallPlan, "http://127.0.0.1:1", `ttft = "p95 < 2s"`))
-	tokgate(t, "__complete", "run", path, "--only", "w").check(t, assert.ExitPass, "w/2")
-	tokgate(t, "__complete", "run", path, "--endpoint", "").check(t, assert.ExitPass, "s=")
-	tokgate(t, "__complete", "run", "").check(t, assert.ExitPass, "hcl")
-	tokgate(t, "__complete", "sim", "--profile", "").check(t, assert.ExitPass, "default")
-	tokgate(t, "__complete", "sim", "--fault", "").check(t, assert.ExitPass, "error-event")
-	tokgate(t, "__complete", "report", "").check(t, assert.ExitPass)
+	tokgate(t, "__complete", "run", path, "--only", "w").check(t, verdict.ExitPass, "w/2")
+	tokgate(t, "__complete", "run", path, "--endpoint", "").check(t, verdict.ExitPass, "s=")
+	tokgate(t, "__complete", "run", "").check(t, verdict.ExitPass, "hcl")
+	tokgate(t, "__complete", "sim", "--profile", "").check(t, verdict.ExitPass, "default")
+	tokgate(t, "__complete", "sim", "--fault", "").check(t, verdict.ExitPass, "error-event")
+	tokgate(t, "__complete", "report", "").check(t, verdict.ExitPass)
 }

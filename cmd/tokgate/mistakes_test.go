@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 )
 
@@ -56,7 +56,7 @@ func TestMistakesOnTheCommandLine(t *testing.T) {
 	} {
 		t.Run(row.line, func(t *testing.T) {
 			r := tokgate(t, strings.Fields(row.line)...)
-			must.Hold(t, r.code == assert.ExitPlan, "exit %d, want %d\n%s%s", r.code, assert.ExitPlan, r.out, r.err)
+			must.Hold(t, r.code == verdict.ExitPlan, "exit %d, want %d\n%s%s", r.code, verdict.ExitPlan, r.out, r.err)
 			said, hints := 0, 0
 			for line := range strings.Lines(r.err) {
 				if strings.HasPrefix(line, "tokgate: ") || strings.HasPrefix(line, "Error: ") {

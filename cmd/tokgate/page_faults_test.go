@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 )
 
 // pageFaultPlan has thresholds on metrics that only the server's metrics page reports. Its format
@@ -84,40 +84,40 @@ func pageFaults(t *testing.T, every int) {
 		code      int
 		words     string
 	}{
-		{"nothing is wrong", always, whole, gaugeThresholds + "\n" + counterThresholds + "\n" + bucketThresholds, assert.ExitPass, "PASS"},
+		{"nothing is wrong", always, whole, gaugeThresholds + "\n" + counterThresholds + "\n" + bucketThresholds, verdict.ExitPass, "PASS"},
 		{"gzip", always, func(w http.ResponseWriter, page []byte) {
 			w.Header().Set("Content-Encoding", "gzip")
 			z := gzip.NewWriter(w)
 			defer z.Close()
 			_, _ = z.Write(page)
-		}, gaugeThresholds + "\n" + counterThresholds + "\n" + bucketThresholds, assert.ExitPass, "PASS"},
-		{"it disappears", later, missing, gaugeThresholds, assert.ExitError, "no such page"},
-		{"it disappears, counters", later, missing, counterThresholds, assert.ExitError, "no such page"},
-		{"it disappears, buckets", later, missing, bucketThresholds, assert.ExitError, "no such page"},
-		{"it fails now and then", sometimes(4), missing, gaugeThresholds, assert.ExitError, "readings failed: its metrics could not be read: HTTP 404"},
+		}, gaugeThresholds + "\n" + counterThresholds + "\n" + bucketThresholds, verdict.ExitPass, "PASS"},
+		{"it disappears", later, missing, gaugeThresholds, verdict.ExitError, "no such page"},
+		{"it disappears, counters", later, missing, counterThresholds, verdict.ExitError, "no such page"},
+		{"it disappears, buckets", later, missing, bucketThresholds, verdict.ExitError, "no such page"},
+		{"it fails now and then", sometimes(4), missing, gaugeThresholds, verdict.ExitError, "readings failed: its metrics could not be read: HTTP 404"},
 		// For a counter the first and the last reading are enough, so other failed readings do not
 		// matter.
-		{"it fails now and then, counters", sometimes(4), missing, counterThresholds + "\n" + bucketThresholds, assert.ExitPass, "PASS"},
+		{"it fails now and then, counters", sometimes(4), missing, counterThresholds + "\n" + bucketThresholds, verdict.ExitPass, "PASS"},
 		{"it begins anew", later, answer(func(page []byte) []byte { return anew.ReplaceAll(page, []byte("${1} 0")) }),
-			gaugeThresholds, assert.ExitError, "it was restarted"},
+			gaugeThresholds, verdict.ExitError, "it was restarted"},
 		{"it begins anew, counters", later, answer(func(page []byte) []byte { return anew.ReplaceAll(page, []byte("${1} 0")) }),
-			bucketThresholds, assert.ExitError, "it was restarted"},
-		{"NaN", later, answer(waiting("NaN")), gaugeThresholds, assert.ExitError, "waiting max has no value"},
-		{"infinite", later, answer(waiting("+Inf")), gaugeThresholds, assert.ExitError, "waiting max has no value"},
-		{"no number", later, answer(waiting("many")), gaugeThresholds, assert.ExitError, `"many" is no`},
+			bucketThresholds, verdict.ExitError, "it was restarted"},
+		{"NaN", later, answer(waiting("NaN")), gaugeThresholds, verdict.ExitError, "waiting max has no value"},
+		{"infinite", later, answer(waiting("+Inf")), gaugeThresholds, verdict.ExitError, "waiting max has no value"},
+		{"no number", later, answer(waiting("many")), gaugeThresholds, verdict.ExitError, `"many" is no`},
 		{"the gauge disappears", later, answer(func(page []byte) []byte {
 			return bytes.ReplaceAll(page, []byte("vllm:num_requests_waiting"), []byte("vllm:something"))
-		}), gaugeThresholds, assert.ExitError, "waiting max has no value"},
-		{"a series twice", later, answer(func(page []byte) []byte { return append(page, page...) }), gaugeThresholds, assert.ExitError, "it appears twice"},
-		{"cut in the middle", later, answer(func(page []byte) []byte { return page[:len(page)/2] }), gaugeThresholds, assert.ExitError, "cut off"},
+		}), gaugeThresholds, verdict.ExitError, "waiting max has no value"},
+		{"a series twice", later, answer(func(page []byte) []byte { return append(page, page...) }), gaugeThresholds, verdict.ExitError, "it appears twice"},
+		{"cut in the middle", later, answer(func(page []byte) []byte { return page[:len(page)/2] }), gaugeThresholds, verdict.ExitError, "cut off"},
 		{"shorter than its length", later, func(w http.ResponseWriter, page []byte) {
 			w.Header().Set("Content-Length", fmt.Sprint(len(page)+1))
 			_, _ = w.Write(page)
-		}, gaugeThresholds, assert.ExitError, "unexpected EOF"},
+		}, gaugeThresholds, verdict.ExitError, "unexpected EOF"},
 		{"10 MB", sometimes(8), func(w http.ResponseWriter, page []byte) {
 			_, _ = w.Write(page)
 			_, _ = io.WriteString(w, comments)
-		}, gaugeThresholds, assert.ExitError, "the answer is longer than"},
+		}, gaugeThresholds, verdict.ExitError, "the answer is longer than"},
 	} {
 		if i%every > 0 {
 			continue

@@ -293,9 +293,9 @@ func (x *expansion) requirements() {
 	for _, v := range assert.Awaited(x.p) {
 		r, level := row{workload: v.Workload, server: v.Server}, "capacity"
 		switch {
-		case v.Kind == assert.KindCapacity && v.Required():
+		case v.Kind == verdict.KindCapacity && v.Required():
 			r.holds = x.limit(v.Workload)
-		case v.Kind == assert.KindSLA:
+		case v.Kind == verdict.KindSLA:
 			r.holds = strings.TrimSpace(v.Threshold.Metric.Name + " " + v.Threshold.Text)
 			if v.Level != "" {
 				level = v.Level

@@ -72,7 +72,7 @@ func TestLongShippedPlanAndRunAgree(t *testing.T) {
 			var judged []requirement
 			for i := range doc.Verdicts {
 				// A plan that only measures requires nothing, but what it could not measure counts.
-				if v := &doc.Verdicts[i]; v.Required() && !(p.Gate.MeasureOnly && v.Outcome == report.Error) {
+				if v := &doc.Verdicts[i]; v.Required() && !(p.Gate.MeasureOnly && v.Outcome == verdict.Error) {
 					judged = append(judged, requirement{v.Server, v.Workload, v.Name})
 				}
 			}
@@ -154,7 +154,7 @@ workload "w" {
 }
 `)
 	r := tokgateWith(t, t.Context(), []string{"COLUMNS=80"}, "", "plan", path)
-	r.check(t, assert.ExitPass)
+	r.check(t, verdict.ExitPass)
 	words := "2 servers, 2 workloads, 9 levels, 18 requirements"
 	must.Hold(t, strings.Contains(strings.Join(strings.Fields(r.out), " "), words), "nothing says %q:\n%s", words, r.out)
 	got := regexp.MustCompile(`(?s)Requirements\n.*?\n\n`).FindString(r.out)
@@ -212,10 +212,10 @@ compare "c" {
 		t.Errorf("estimated %s, %d unknown, and it took %v", s.expected.took, s.unknown, doc.Run.End)
 	}
 	must.Do(t, os.WriteFile("gate.hcl", []byte(src), 0o600))
-	tokgate(t, "plan", "gate.hcl").check(t, assert.ExitPass, "Starts: about 2m40s in all: 16 starts", "longer than its budget of 1m")
+	tokgate(t, "plan", "gate.hcl").check(t, verdict.ExitPass, "Starts: about 2m40s in all: 16 starts", "longer than its budget of 1m")
 	container := strings.NewReplacer("simulator { profile = \"slow.json\" }", "engine = \"vllm\"\n  model = \"m\"\n  container { image = \"i\" }").Replace(src)
 	must.Do(t, os.WriteFile("other.hcl", []byte(container), 0o600))
-	tokgate(t, "plan", "other.hcl").check(t, assert.ExitPass, "Starts: unknown: 16 starts")
+	tokgate(t, "plan", "other.hcl").check(t, verdict.ExitPass, "Starts: unknown: 16 starts")
 }
 
 // The test forecasts the end of a run with servers that take 10 s to start. The first forecast is

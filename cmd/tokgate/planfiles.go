@@ -12,7 +12,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/spf13/pflag"
 
-	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/plan/decode"
 	"github.com/tokgate/tokgate/plan/policy"
@@ -219,5 +219,5 @@ func (a *app) showDiagnostics(p *plan.Plan, diags hcl.Diagnostics) error {
 }
 
 func notValid(paths ...string) error {
-	return &exitError{code: assert.ExitPlan, err: fmt.Errorf("%s: not a valid plan, nothing was started", strings.Join(paths, ", "))}
+	return &exitError{code: verdict.ExitPlan, err: fmt.Errorf("%s: not a valid plan, nothing was started", strings.Join(paths, ", "))}
 }

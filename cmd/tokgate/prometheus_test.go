@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 )
 
@@ -70,16 +70,16 @@ func TestPrometheus(t *testing.T) {
 				return promAnswer("4")
 			}
 			return promAnswer(fmt.Sprint(2 + n%3))
-		}, assert.ExitPass, []string{"By Prometheus", "4 = 4 in 42 readings", "4 requests < 10 requests"}},
-		{"too many", `queue = "max < 10 requests"`, func(string, int64) string { return promAnswer("12") }, assert.ExitFail, []string{"12 requests > 10 requests"}},
-		{"silent", `queue = "max < 10 requests"`, func(string, int64) string { return "" }, assert.ExitError, []string{"queue max has no value", "Prometheus at http"}},
-		{"stale", `queue = "max < 10 requests"`, func(string, int64) string { return promAnswer("3") }, assert.ExitError, []string{"no sample that is recent enough"}},
+		}, verdict.ExitPass, []string{"By Prometheus", "4 = 4 in 42 readings", "4 requests < 10 requests"}},
+		{"too many", `queue = "max < 10 requests"`, func(string, int64) string { return promAnswer("12") }, verdict.ExitFail, []string{"12 requests > 10 requests"}},
+		{"silent", `queue = "max < 10 requests"`, func(string, int64) string { return "" }, verdict.ExitError, []string{"queue max has no value", "Prometheus at http"}},
+		{"stale", `queue = "max < 10 requests"`, func(string, int64) string { return promAnswer("3") }, verdict.ExitError, []string{"no sample that is recent enough"}},
 		{"silent, but nothing depends on it", ``, func(query string, _ int64) string {
 			if query == "count(up == 1)" {
 				return promAnswer("4")
 			}
 			return promAnswer("")
-		}, assert.ExitPass, []string{"By Prometheus"}},
+		}, verdict.ExitPass, []string{"By Prometheus"}},
 	} {
 		t.Run(tt.name, inBubble(func(t *testing.T) {
 			var asked atomic.Int64
@@ -106,7 +106,7 @@ func TestPrometheus(t *testing.T) {
 			})
 			prom.Start()
 			dir, condition := t.TempDir(), "result.s.w.level[4].requests > 0"
-			if tt.code == assert.ExitPass {
+			if tt.code == verdict.ExitPass {
 				condition = "result.s.w.level[4].copies.min == result.s.w.level[4].copies.max"
 			}
 			r := tokgate(t, "run", "--out", dir, "--csv", filepath.Join(dir, "levels.csv"), writePlan(t, fmt.Sprintf(promPlan, simServer(t).URL(), prom.URL, tt.sla, condition)))
@@ -131,5 +131,5 @@ func promAnswer(value string) string {
 func TestPrometheusUnknownSeries(t *testing.T) {
 	src := fmt.Sprintf(promPlan, "http://127.0.0.1:1", "http://127.0.0.1:2", `copies = "max <= 4"`, "result.s.w.level[4].requests > 0")
 	src += "server \"other\" {\n endpoint { url = \"http://127.0.0.1:3\" }\n}\n"
-	tokgate(t, "validate", writePlan(t, src)).check(t, assert.ExitPlan, "copies of other will have no value: its telemetry has no series of this name")
+	tokgate(t, "validate", writePlan(t, src)).check(t, verdict.ExitPlan, "copies of other will have no value: its telemetry has no series of this name")
 }

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 )
 
@@ -49,7 +49,7 @@ func proxied(t *testing.T, proxy string) {
 				url = "http://" + tt.name
 			}
 			tokgate(t, "run", "--out", t.TempDir(), writePlan(t, fmt.Sprintf(smallPlan, url, `ttft = "p95 < 2s"`))).
-				check(t, assert.ExitPass, "20 of 20 requests completed")
+				check(t, verdict.ExitPass, "20 of 20 requests completed")
 			got := requests.Load() >= 20
 			must.Hold(t, got == tt.through, "%d requests went through the proxy", requests.Load())
 		}))

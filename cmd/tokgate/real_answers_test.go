@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report"
@@ -98,7 +99,7 @@ func (r *trial) missing(s *spoiltRow) (due []int) {
 		gates = *realAnswersSame
 	}
 	for n := range gates {
-		if doc, err := r.gate(s, n); err != nil || doc.Outcome == report.Error {
+		if doc, err := r.gate(s, n); err != nil || doc.Outcome == verdict.Error {
 			due = append(due, n)
 		}
 	}
@@ -163,7 +164,7 @@ func redBy(doc *report.Document) (layers []string) {
 		for _, x := range c.Changes {
 			layer := "form"
 			switch {
-			case x.Outcome != report.Fail || x.Severity != "error":
+			case x.Outcome != verdict.Fail || x.Severity != "error":
 				continue
 			case x.Level == "answers":
 				layer = "the control reads"
@@ -185,7 +186,7 @@ func (r *trial) spoiltTable() string {
 	b.WriteString("| planted in the candidate | how | gates | odd answers | answer_nll, nats a token | agreement | recall right | red by | the gate |\n|---|---|---|---|---|---|---|---|---|\n")
 	for i := range spoilt {
 		s := &spoilt[i]
-		gates, by, ends := 0, []string{}, map[report.Outcome]int{}
+		gates, by, ends := 0, []string{}, map[verdict.Outcome]int{}
 		var odd, nll, alike extent
 		var right [2]extent
 		for n := range 1000 {
@@ -218,12 +219,12 @@ func (r *trial) spoiltTable() string {
 		switch {
 		case s.layer != "" && !slices.Contains(by, s.layer):
 			r.t.Errorf("%s is not red by what is to see it: %s", s.name, s.layer)
-		case s.layer == "" && 20*ends[report.Fail] > gates:
-			r.t.Errorf("%s is red in %d of %d", s.name, ends[report.Fail], gates)
+		case s.layer == "" && 20*ends[verdict.Fail] > gates:
+			r.t.Errorf("%s is red in %d of %d", s.name, ends[verdict.Fail], gates)
 		}
 		slices.Sort(by)
 		var outcomes []string
-		for _, o := range []report.Outcome{report.Pass, report.Inconclusive, report.Fail, report.Error} {
+		for _, o := range []verdict.Outcome{verdict.Pass, verdict.Inconclusive, verdict.Fail, verdict.Error} {
 			if ends[o] > 0 {
 				outcomes = append(outcomes, fmt.Sprintf("%s %d", o, ends[o]))
 			}

@@ -16,7 +16,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/record"
@@ -222,7 +222,7 @@ func (g *behindGateways) row(what, url, certificate string) string {
 	}
 	theirs, _ := served.Mean()
 	path, _, _ := strings.Cut(run.Servers[0].Path, " transport")
-	verdict, ttft, speed, imbalance := strings.ToLower(doc.Word()), "–", "–", "–"
+	word, ttft, speed, imbalance := strings.ToLower(doc.Word()), "–", "–", "–"
 	for _, v := range doc.Verdicts {
 		switch {
 		case v.Threshold != nil && v.Threshold.Metric.Name == "ttft" && v.Value.OK:
@@ -230,10 +230,10 @@ func (g *behindGateways) row(what, url, certificate string) string {
 		case v.Threshold != nil && v.Threshold.Metric.Name == "speed" && v.Value.OK:
 			speed = fmt.Sprintf("%.0f tok/s", v.Value.V)
 		}
-		if v.Outcome == assert.Fail || v.Outcome == assert.Error {
-			verdict = fmt.Sprintf("exit %d: %s", doc.ExitCode, v.Message)
+		if v.Outcome == verdict.Fail || v.Outcome == verdict.Error {
+			word = fmt.Sprintf("exit %d: %s", doc.ExitCode, v.Message)
 			if strings.Contains(v.Message, "streams were held back") {
-				verdict = fmt.Sprintf("exit %d: held back", doc.ExitCode)
+				word = fmt.Sprintf("exit %d: held back", doc.ExitCode)
 			}
 		}
 	}
@@ -243,11 +243,11 @@ func (g *behindGateways) row(what, url, certificate string) string {
 		if received, counted := sumsOf(level); received != counted || received == 0 {
 			g.t.Errorf("%s: %.0f tokens received, %.0f counted", what, received, counted)
 		}
-		if doc.ExitCode != assert.ExitPass {
+		if doc.ExitCode != verdict.ExitPass {
 			imbalance += ": " + strings.ToLower(doc.Word())
 		}
 	}
-	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s |\n", what, path, ttft, speed, verdict, imbalance)
+	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s |\n", what, path, ttft, speed, word, imbalance)
 }
 
 // sumsOf returns the output tokens that the client received, and that the replicas counted.
@@ -281,13 +281,13 @@ func (g *behindGateways) repeated() string {
 			if n++; received == counted && received > 0 {
 				sums++
 			}
-			said := doc.ExitCode == assert.ExitFail && strings.Contains(string(must.Get(json.Marshal(doc))(g.t)), "are loaded unevenly")
+			said := doc.ExitCode == verdict.ExitFail && strings.Contains(string(must.Get(json.Marshal(doc))(g.t)), "are loaded unevenly")
 			switch {
 			case x.weights == planted:
 				if uneven++; said {
 					named++
 				}
-			case said || doc.ExitCode != assert.ExitPass:
+			case said || doc.ExitCode != verdict.ExitPass:
 				bad++
 			}
 			if x.replicas != hashes && x.replicas != header && x.weights == evenly {
@@ -297,7 +297,7 @@ func (g *behindGateways) repeated() string {
 				g.served[which].Store(0)
 				g.restart.Store(int64(which) + 1)
 				_, _, doc := g.measure(fmt.Sprint(x.name, " restart ", i), "closed", url, "")
-				if doc.ExitCode == assert.ExitError && strings.Contains(doc.Headline()+fmt.Sprint(doc.Verdicts), "the replica "+name) {
+				if doc.ExitCode == verdict.ExitError && strings.Contains(doc.Headline()+fmt.Sprint(doc.Verdicts), "the replica "+name) {
 					caught++
 				}
 			}

@@ -24,7 +24,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan/decode"
@@ -94,7 +94,7 @@ func TestRealLeaving(t *testing.T) {
 		r.run("clients that leave", cmd, out, nil)
 		var doc report.Document
 		must.Do(t, json.Unmarshal([]byte(read(t, filepath.Join(out, "results.json"))), &doc))
-		i := slices.IndexFunc(doc.Verdicts, func(v report.Verdict) bool { return v.Kind == assert.KindResidue })
+		i := slices.IndexFunc(doc.Verdicts, func(v verdict.Verdict) bool { return v.Kind == verdict.KindResidue })
 		j := slices.IndexFunc(doc.Cases, func(c report.Case) bool { return c.Departures != nil })
 		if i < 0 || j < 0 {
 			t.Errorf("%s: no verdict on what is left, or nobody left", engine)
@@ -231,7 +231,7 @@ func (r *trial) headline(out string) string {
 		words = append(words, doc.Run.Capacities[i].Answer())
 	}
 	for _, v := range doc.Verdicts {
-		if v.Outcome != assert.Pass && v.Outcome != assert.Skipped {
+		if v.Outcome != verdict.Pass && v.Outcome != verdict.Skipped {
 			words = append(words, fmt.Sprintf("%s: %s: %s", v.Outcome, v.Name, v.Message))
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -55,7 +56,7 @@ func TestLongRedEarly(t *testing.T) {
 			for seed := 1; seed <= runs; seed++ {
 				run, v := redEarlyRun(t, slow, seed, tenTimesSlower(slow))
 				l := run.Levels[0]
-				if n := len(l.Looks); v.Outcome != assert.Fail || n == 0 || l.Looks[n-1].Requests != tt.first {
+				if n := len(l.Looks); v.Outcome != verdict.Fail || n == 0 || l.Looks[n-1].Requests != tt.first {
 					t.Fatalf("run %d: %v after looks %+v, want fail after %d requests", seed, v.Outcome, l.Looks, tt.first)
 				}
 				took += run.End / time.Duration(runs)
@@ -63,7 +64,7 @@ func TestLongRedEarly(t *testing.T) {
 			red := 0
 			at := redEarlyPlan(t, tt.load, fmt.Sprintf("sla { e2e = \"%s < %.6fs\" }", tt.stat, truth))
 			for seed := 1; seed <= runs; seed++ {
-				if _, v := redEarlyRun(t, at, seed, nil); v.Outcome == assert.Fail {
+				if _, v := redEarlyRun(t, at, seed, nil); v.Outcome == verdict.Fail {
 					red++
 				}
 			}
@@ -114,11 +115,11 @@ compare "them" {
 `, tt.sla))
 		run, v := redEarlyRun(t, p, 1, nil)
 		looks := run.Comparisons[0].Looks
-		if len(looks) == 0 || looks[0].Rounds != tt.rounds || (v.Outcome == assert.Fail) != tt.fails {
+		if len(looks) == 0 || looks[0].Rounds != tt.rounds || (v.Outcome == verdict.Fail) != tt.fails {
 			t.Errorf("%s: %v, looks %+v; want the first look after %d", tt.sla, v.Outcome, looks, tt.rounds)
 		}
 		for _, x := range v.List {
-			if strings.HasPrefix(x.Name, "compare.them") && tt.rounds < 3 && x.Outcome == assert.Pass {
+			if strings.HasPrefix(x.Name, "compare.them") && tt.rounds < 3 && x.Outcome == verdict.Pass {
 				t.Errorf("%s: %s passes after %d round: %s", tt.sla, x.Name, tt.rounds, x.Message)
 			}
 		}

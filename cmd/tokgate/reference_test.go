@@ -19,6 +19,7 @@ import (
 
 	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/assert/compare"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -495,7 +496,7 @@ func (out *page) judged(p published, theirs *simulation) {
 			continue
 		}
 		want, _ := f.value()
-		passed, limit := v.Outcome == assert.Pass, theirs.limit(f)
+		passed, limit := v.Outcome == verdict.Pass, theirs.limit(f)
 		if got, ok := theirs.measure(f); ok && len(theirs.again) > 0 {
 			passed = got < limit == (f.Metric != "speed") // judge by the mean of all seeds
 		}
@@ -549,7 +550,7 @@ func (out *page) safe(p published, f figure, theirs *simulation) (lines []string
 			continue
 		}
 		got, _ := theirs.measure(at)
-		switch passed := v.Outcome == assert.Pass; {
+		switch passed := v.Outcome == verdict.Pass; {
 		case passed == (float64(l.N) <= printed):
 			out.verdicts[0]++
 			continue
@@ -566,7 +567,7 @@ func (out *page) safe(p published, f figure, theirs *simulation) (lines []string
 
 // verdict returns the verdict on the threshold that the published report sets on a figure. It
 // returns nil if there is no such threshold.
-func (m *simulation) verdict(f figure) *assert.Verdict {
+func (m *simulation) verdict(f figure) *verdict.Verdict {
 	for i, v := range m.verdicts.List {
 		if v.Workload == f.Workload && v.Name == "sla."+f.bounded()+".mean at "+f.Level && f.Against == "" {
 			return &m.verdicts.List[i]
@@ -725,7 +726,7 @@ func (s system) measured(t *testing.T, binary string, costs *strings.Builder, va
 	memory := watchMemory(c.Process.Pid)
 	err := c.Wait()
 	wall, most := time.Since(begin), memory()
-	if code := c.ProcessState.ExitCode(); err != nil && code != assert.ExitFail && code != assert.ExitInconclusive {
+	if code := c.ProcessState.ExitCode(); err != nil && code != verdict.ExitFail && code != verdict.ExitInconclusive {
 		t.Fatalf("%s: %v\n%s", s.file, err, out.String())
 	}
 	m := s.judged(t, dir, vars)
@@ -827,14 +828,14 @@ func TestLongReference(t *testing.T) {
 	for _, s := range systems {
 		t.Run(s.name, func(t *testing.T) {
 			for _, conditions := range []string{"published", "tokgate"} {
-				tokgate(t, "validate", s.plan(), "--var", "conditions="+conditions).check(t, assert.ExitPass, "is valid")
+				tokgate(t, "validate", s.plan(), "--var", "conditions="+conditions).check(t, verdict.ExitPass, "is valid")
 			}
 			p := s.published(t)
 			_, want, _, ok := generatedPart(doc, s.name)
 			must.Need(t, ok && want != "", "docs/%s has no part %q", referenceDoc, s.name)
 			if s.quick != "" {
 				r := tokgate(t, "run", "--simulate", "--quiet", "--out", t.TempDir(), "--only", s.quick, s.plan())
-				if r.code != assert.ExitPass && r.code != assert.ExitFail || !strings.Contains(r.out, "SIMULATED") {
+				if r.code != verdict.ExitPass && r.code != verdict.ExitFail || !strings.Contains(r.out, "SIMULATED") {
 					t.Errorf("%s: exit %d\n%s%s", s.quick, r.code, r.out, r.err)
 				}
 				return
@@ -860,7 +861,7 @@ func TestLongReferenceTurns(t *testing.T) {
 		got := m.answer("mtp", a.Workload)
 		must.Hold(t, got == strings.TrimPrefix(a.Printed, "strong "), "%s: %q, published %q", a.Workload, got, a.Printed)
 	}
-	must.Hold(t, m.verdicts.Outcome == assert.Pass, "the plan comes to %s", m.verdicts.Outcome)
+	must.Hold(t, m.verdicts.Outcome == verdict.Pass, "the plan comes to %s", m.verdicts.Outcome)
 	for _, f := range systems[4].published(t).Figures {
 		must.Hold(t, f.Against == "" || m.change(f) != nil, "%s of %s against %s is not compared", f.Metric, f.Workload, f.Against)
 	}

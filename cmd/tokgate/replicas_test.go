@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/record"
@@ -169,7 +169,7 @@ func TestReplicasAddUp(t *testing.T) {
 			f := newFarm(t)
 			f.choose = choose
 			r, dir := f.run(t, "load {\n burst = 40\n seeds = [1, 2, 3]\n}", "")
-			r.check(t, assert.ExitPass, "Replica by replica", f.replicas[0], f.replicas[3])
+			r.check(t, verdict.ExitPass, "Replica by replica", f.replicas[0], f.replicas[3])
 			l := f.level(t, dir)
 			received, sum, requests := 0.0, 0.0, 0.0
 			for _, x := range l.Replicas {
@@ -206,7 +206,7 @@ func TestReplicasOfALevelThatEndsEarly(t *testing.T) {
 			return broken
 		}
 		r, dir := f.run(t, closed, `speed = "every > 1 tok/s"`)
-		r.check(t, assert.ExitFail, "ended early", "Replica by replica")
+		r.check(t, verdict.ExitFail, "ended early", "Replica by replica")
 		l := f.level(t, dir)
 		sum, received := 0.0, 0.0
 		for _, x := range l.Replicas {
@@ -254,9 +254,9 @@ func imbalances(t *testing.T, salts int) {
 						return tt.choose(r, n)
 					}
 				}
-				code := assert.ExitPass
+				code := verdict.ExitPass
 				if tt.uneven {
-					code = assert.ExitFail
+					code = verdict.ExitFail
 				}
 				r, _ := f.run(t, closed, `imbalance = "< 2"`)
 				r.check(t, code, "imbalance")
@@ -286,7 +286,7 @@ func TestFewSticky(t *testing.T) {
 			return i.(int)
 		}
 		r, _ := f.run(t, "prompt {\n turns = 6\n}\n load {\n users = 2\n duration = \"20s\"\n}", "")
-		r.check(t, assert.ExitPass, "chance alone may spread them as unevenly")
+		r.check(t, verdict.ExitPass, "chance alone may spread them as unevenly")
 		if strings.Contains(r.out, "are loaded unevenly") {
 			t.Errorf("named:\n%s", r.out)
 		}
@@ -366,7 +366,7 @@ func replicaFaults(t *testing.T, salts int) {
 					name = f.replicas[max(which, 1)]
 				}
 				r, _ := f.run(t, closed, "")
-				r.check(t, assert.ExitError, "the replica "+name, tt.words)
+				r.check(t, verdict.ExitError, "the replica "+name, tt.words)
 			}))
 		}
 	}
@@ -402,10 +402,10 @@ func TestUrls(t *testing.T) {
 			src := strings.Replace(fmt.Sprintf(smallPlan, "http://x", `ttft = "p95 < 2s"`), `endpoint { url = "http://x" }`, endpoint, 1)
 			r := tokgate(t, "run", "--out", dir, writePlan(t, src))
 			if differs {
-				r.check(t, assert.ExitError, "the front end "+urls[1]+" differs from "+urls[0])
+				r.check(t, verdict.ExitError, "the front end "+urls[1]+" differs from "+urls[0])
 				return
 			}
-			r.check(t, assert.ExitPass, "20 of 20 requests completed")
+			r.check(t, verdict.ExitPass, "20 of 20 requests completed")
 			run, _, err := record.Read(dir)
 			must.Do(t, err)
 			sent := map[string]int{}

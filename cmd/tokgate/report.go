@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/record"
 	"github.com/tokgate/tokgate/report"
@@ -94,7 +95,7 @@ func (a *app) readDocument(dir string, samples bool) (*report.Document, *metric.
 		if err != nil {
 			return nil, nil, err
 		}
-		return report.New(run, nil, assert.Verdicts{Outcome: assert.Error}, report.Meta{ExitCode: assert.ExitError,
+		return report.New(run, nil, assert.Verdicts{Outcome: verdict.Error}, report.Meta{ExitCode: verdict.ExitError,
 			Folder: dir, Calibration: run.Calibration, Each: onAllCores}), run, nil
 	}
 	if err != nil {

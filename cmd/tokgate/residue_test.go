@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -73,9 +74,9 @@ func TestLongResidue(t *testing.T) {
 								p.PrefixCache = &sim.PrefixCache{BlockTokens: 16, CapacityTokens: 262144}
 							}
 						})
-						if fewest = min(fewest, left); v.Outcome == assert.Fail {
+						if fewest = min(fewest, left); v.Outcome == verdict.Fail {
 							fails++
-						} else if v.Outcome != assert.Pass {
+						} else if v.Outcome != verdict.Pass {
 							t.Errorf("salt %d: %s: %s", salt, v.Outcome, v.Message)
 						}
 					}
@@ -95,7 +96,7 @@ func TestLongResidue(t *testing.T) {
 
 // residueOf simulates the plan with a salt on the server as change makes it. It returns the verdict on
 // what the server kept, and how many clients left.
-func residueOf(t *testing.T, p *plan.Plan, salt int, change func(*sim.Profile)) (assert.Verdict, int) {
+func residueOf(t *testing.T, p *plan.Plan, salt int, change func(*sim.Profile)) (verdict.Verdict, int) {
 	t.Helper()
 	run := must.Get(simulatedRun(t.Context(), p, salt, func(_ *plan.Server, p *sim.Profile) { change(p) }))(t)
 	i := slices.IndexFunc(run.Levels, func(l *metric.Level) bool { return l.Residue != nil })
@@ -111,7 +112,7 @@ func residueOf(t *testing.T, p *plan.Plan, salt int, change func(*sim.Profile)) 
 		t.Errorf("salt %d: %d of %d clients left, want 30 %% up to one", salt, left, d.All)
 	}
 	list := assert.Judge(p, run, assert.Options{}).List
-	v := list[slices.IndexFunc(list, func(v assert.Verdict) bool { return v.Kind == assert.KindResidue })]
+	v := list[slices.IndexFunc(list, func(v verdict.Verdict) bool { return v.Kind == verdict.KindResidue })]
 	return v, d.Left
 }
 
@@ -141,15 +142,15 @@ func TestResidueIsAnnounced(t *testing.T) {
 		exit                  int
 		says                  string
 	}{
-		{"by cancels", "simulator {}", "", assert.ExitPass, "Before 2 levels, up to 64 whole requests and some of one token are sent"},
-		{"a burst", "simulator {}", "residue { burst = true }", assert.ExitPass, "Before and after 2 levels, 256 requests are sent at once"},
-		{"telemetry is off", "simulator {}\n  telemetry { enabled = false }", "", assert.ExitPlan, "telemetry is off there. Add residue { severity = \"warn\" }"},
-		{"a warning", "simulator {}\n  telemetry { enabled = false }", "residue { severity = \"warn\" }\n  sla { ttft = \"mean < 9s\" }", assert.ExitPass, "Before 2 levels"},
-		{"an endpoint alone cannot fail", "endpoint { url = \"http://127.0.0.1:1\" }", "", assert.ExitPlan, "Plan requires nothing"},
+		{"by cancels", "simulator {}", "", verdict.ExitPass, "Before 2 levels, up to 64 whole requests and some of one token are sent"},
+		{"a burst", "simulator {}", "residue { burst = true }", verdict.ExitPass, "Before and after 2 levels, 256 requests are sent at once"},
+		{"telemetry is off", "simulator {}\n  telemetry { enabled = false }", "", verdict.ExitPlan, "telemetry is off there. Add residue { severity = \"warn\" }"},
+		{"a warning", "simulator {}\n  telemetry { enabled = false }", "residue { severity = \"warn\" }\n  sla { ttft = \"mean < 9s\" }", verdict.ExitPass, "Before 2 levels"},
+		{"an endpoint alone cannot fail", "endpoint { url = \"http://127.0.0.1:1\" }", "", verdict.ExitPlan, "Plan requires nothing"},
 	} {
 		src := strings.NewReplacer("SERVER", tt.server, "RESIDUE", tt.residue).Replace(keepPlan)
 		tokgate(t, "plan", writePlan(t, src)).check(t, tt.exit, tt.says)
 	}
 	plan := writePlan(t, strings.NewReplacer("SERVER", "simulator {}", "RESIDUE", "residue { burst = true }").Replace(keepPlan))
-	tokgate(t, "run", "--simulate", "--out", t.TempDir(), plan).check(t, assert.ExitPass, "pass    residue at 2", "of 256 requests at once the server answered 32 together, 32 before")
+	tokgate(t, "run", "--simulate", "--out", t.TempDir(), plan).check(t, verdict.ExitPass, "pass    residue at 2", "of 256 requests at once the server answered 32 together, 32 before")
 }

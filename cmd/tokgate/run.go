@@ -355,7 +355,7 @@ func (a *app) launch(config *exec.Config, wall *clock.Real, now context.Context,
 // success.
 func completeCodes(codes []int, plans int) []int {
 	if len(codes) < plans {
-		codes = append(codes, assert.ExitInterrupted)
+		codes = append(codes, verdict.ExitInterrupted)
 	}
 	return codes
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/record"
@@ -95,5 +95,5 @@ func TestSaltIsAnotherRun(t *testing.T) {
 			t.Errorf("two salts drew the same noise, faults or arrivals:\n%v %v %v\n%v %v %v", a.Took, a.Failed, a.Arrived[:5], b.Took, b.Failed, b.Arrived[:5])
 		}
 	}
-	tokgate(t, "run", "--salt", "1", "--out", t.TempDir(), path).check(t, assert.ExitPlan, "--salt is for simulated runs only")
+	tokgate(t, "run", "--salt", "1", "--out", t.TempDir(), path).check(t, verdict.ExitPlan, "--salt is for simulated runs only")
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 )
 
 // What the plan says of the largest rate plans the probes, and certifies nothing: the server carries 11.6
@@ -34,9 +34,9 @@ workload "chat" {
 		name, required, largest string
 		code                    int
 	}{
-		{"as it is", "6", "12", assert.ExitPass},
-		{"too high", "13", "30", assert.ExitFail},
-		{"too low", "3", "6", assert.ExitPass},
+		{"as it is", "6", "12", verdict.ExitPass},
+		{"too high", "13", "30", verdict.ExitFail},
+		{"too low", "3", "6", verdict.ExitPass},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			path := writePlan(t, strings.NewReplacer("REQUIRED", tt.required, "LARGEST", tt.largest).Replace(text))
@@ -45,9 +45,9 @@ workload "chat" {
 			if strings.Contains(r.err, "saturation") {
 				t.Errorf("the server was saturated:\n%s", r.err)
 			}
-			tokgate(t, "plan", path).check(t, assert.ExitPass, "the server is not saturated")
+			tokgate(t, "plan", path).check(t, verdict.ExitPass, "the server is not saturated")
 		})
 	}
 	path := writePlan(t, strings.Replace(strings.NewReplacer("REQUIRED", "6", `largest_rate = "LARGEST req/s"`, "").Replace(text), "sla {", "load {\n rate = \"4 req/s\"\n}\n  sla {", 1))
-	tokgate(t, "plan", path).check(t, assert.ExitPass, "256 requests are kept in flight for 1m")
+	tokgate(t, "plan", path).check(t, verdict.ExitPass, "256 requests are kept in flight for 1m")
 }

@@ -18,7 +18,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 )
 
@@ -206,7 +206,7 @@ func TestSecretsStayInNotes(t *testing.T) {
 	l.start("--only", "s/w")
 	l.waitFor("removing what a killed run left behind")
 	l.signal(syscall.SIGTERM)
-	l.unspilled("run again", l.check(assert.ExitInterrupted))
+	l.unspilled("run again", l.check(verdict.ExitInterrupted))
 	l.nothingSpilled(8)
 }
 
@@ -223,7 +223,7 @@ func TestSecretsStayInDiagnostics(t *testing.T) {
 			path := writePlan(t, fmt.Sprintf(src, `"true"`, "http://127.0.0.1:1", 8))
 			for _, args := range [][]string{{"validate", path}, {"validate", "--json", path}, {"run", path}} {
 				r := tokgateWith(t, t.Context(), secretsEnviron, "", args...)
-				r.check(t, assert.ExitPlan)
+				r.check(t, verdict.ExitPlan)
 				(&life{t: t}).unspilled(args[0], r.out+r.err)
 			}
 		})

@@ -14,7 +14,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 )
 
@@ -55,7 +55,7 @@ func TestLongSessionsOnTheServer(t *testing.T) {
 		src := strings.Replace(fmt.Sprintf(behindPlan, s.URL, fmt.Sprintf("{ url = %q }", backend.URL()), fmt.Sprintf(
 			"prompt {\n turns = 4\n }\n load {\n users = 200\n duration = \"%ds\"\n think_time = \"1s\"\n }", *sessionSeconds), ""), "= 16, ", "= 4, ", 1)
 		src = strings.Replace(src, fmt.Sprintf("replicas       = [{ url = %q }]", backend.URL()), "", 1)
-		tokgate(t, "run", "--out", t.TempDir(), writePlan(t, src)).check(t, assert.ExitPass, "PASS")
+		tokgate(t, "run", "--out", t.TempDir(), writePlan(t, src)).check(t, verdict.ExitPass, "PASS")
 		if n := len(of) + turns; n < 150**sessionSeconds || turns < n/2 {
 			t.Errorf("%d conversations with %d further turns", len(of), turns)
 		}
@@ -110,7 +110,7 @@ func TestSecretsBehindAGateway(t *testing.T) {
 		src = strings.Replace(src, "\n}\nworkload", fmt.Sprintf("\n  telemetry {\n prometheus {\n url = %q\n series \"copies\" { promql = \"4\" }\n }\n }\n}\nworkload", prometheus.URL), 1)
 		dir := t.TempDir()
 		r := tokgate(t, "run", "--out", dir, writePlan(t, src))
-		r.check(t, assert.ExitPass, "no quota for", "copies")
+		r.check(t, verdict.ExitPass, "no quota for", "copies")
 		secretless(t, "stdout", r.out)
 		secretless(t, "stderr", r.err)
 		said := r.out + r.err

@@ -19,7 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/exec/server"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/record"
@@ -63,7 +63,7 @@ func TestLongSimulate(t *testing.T) {
 	extra := t.TempDir()
 	levels := filepath.Join(extra, "levels.csv")
 	r := tokgate(t, "run", "--simulate", "--csv", levels, path)
-	r.check(t, assert.ExitPass, "SIMULATED  Every server was", "of virtual time", "PASS", "sla.ttft.p95 at 8", "· simulated ·")
+	r.check(t, verdict.ExitPass, "SIMULATED  Every server was", "of virtual time", "PASS", "sla.ttft.p95 at 8", "· simulated ·")
 	const dir = "results/test-simulated"
 	wellFormed(t, filepath.Join(dir, "junit.xml"))
 	for file, words := range map[string][]string{
@@ -84,10 +84,10 @@ func TestLongSimulate(t *testing.T) {
 	}
 
 	// The command judge also marks the results as simulated.
-	tokgate(t, "judge", dir, path).check(t, assert.ExitPass, "SIMULATED", "· simulated ·")
+	tokgate(t, "judge", dir, path).check(t, verdict.ExitPass, "SIMULATED", "· simulated ·")
 	judgedAlike(t, dir, path)
-	tokgate(t, "report", dir).check(t, assert.ExitPass, "SIMULATED", "· simulated ·")
-	tokgate(t, "plan", path).check(t, assert.ExitPass, "by the simulation in "+dir)
+	tokgate(t, "report", dir).check(t, verdict.ExitPass, "SIMULATED", "· simulated ·")
+	tokgate(t, "plan", path).check(t, verdict.ExitPass, "by the simulation in "+dir)
 }
 
 // judgedAlike judges a recording on 1, 2 and 8 processors, and checks that the files have the same
@@ -135,7 +135,7 @@ func TestCannotSimulate(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			args := append([]string{"run", "--simulate", writePlan(t, tt.src)}, tt.args...)
-			tokgate(t, args...).check(t, assert.ExitPlan, tt.words...)
+			tokgate(t, args...).check(t, verdict.ExitPlan, tt.words...)
 			_, err := os.Stat("results")
 			must.Hold(t, err != nil, "a results folder was made")
 		})
@@ -148,7 +148,7 @@ func TestSimulationIsInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	r := tokgateWith(t, ctx, nil, "", "run", "--simulate", "--out", t.TempDir(), writePlan(t, long))
-	r.check(t, assert.ExitInterrupted, "interrupted")
+	r.check(t, verdict.ExitInterrupted, "interrupted")
 }
 
 // head matches a command in the comment at the head of a plan, with the exit code that the head
@@ -194,7 +194,7 @@ func TestLongShippedPlansSimulate(t *testing.T) {
 	for _, name := range []string{"demo", "capacity", "conversations", "pull-request"} {
 		path := filepath.Join("..", "..", "plans", name+".hcl")
 		out := t.TempDir()
-		tokgate(t, "run", "--simulate", "--out", out, path).check(t, assert.ExitPass, "PASS", "simulated")
+		tokgate(t, "run", "--simulate", "--out", out, path).check(t, verdict.ExitPass, "PASS", "simulated")
 		audited(t, out, out)
 	}
 }
@@ -220,14 +220,14 @@ workload "w" {
 		return writePlan(t, strings.NewReplacer("TARGET", target, "PROFILE", profile).Replace(src))
 	}
 	const says = "Context longer than the simulator's"
-	tokgate(t, "validate", of("", "default")).check(t, assert.ExitPlan, says, "40100", "32768", "h100")
-	tokgate(t, "validate", of("", "nope")).check(t, assert.ExitPlan, "No such profile")
-	tokgate(t, "validate", of("", "/dev/zero")).check(t, assert.ExitPlan, "Invalid profile", "lies outside the repository")
+	tokgate(t, "validate", of("", "default")).check(t, verdict.ExitPlan, says, "40100", "32768", "h100")
+	tokgate(t, "validate", of("", "nope")).check(t, verdict.ExitPlan, "No such profile")
+	tokgate(t, "validate", of("", "/dev/zero")).check(t, verdict.ExitPlan, "Invalid profile", "lies outside the repository")
 	with := of(`endpoint { url = "http://127.0.0.1:8000" }`, "default")
-	tokgate(t, "validate", with).check(t, assert.ExitPass, says, "is valid")
-	tokgate(t, "run", "--simulate", with).check(t, assert.ExitPlan, says)
+	tokgate(t, "validate", with).check(t, verdict.ExitPass, says, "is valid")
+	tokgate(t, "run", "--simulate", with).check(t, verdict.ExitPlan, says)
 	r := tokgate(t, "validate", of("", "qwen3.5-35b-a3b-fp8.1x-h100"))
-	must.Hold(t, r.code == assert.ExitPass && !strings.Contains(r.err, says), "exit %d: %s", r.code, r.err)
+	must.Hold(t, r.code == verdict.ExitPass && !strings.Contains(r.err, says), "exit %d: %s", r.code, r.err)
 }
 
 // BenchmarkSimulatedHour simulates shipped plans. It reports the processor time of the whole
@@ -247,7 +247,7 @@ func BenchmarkSimulatedHour(b *testing.B) {
 			for b.Loop() {
 				var out, errs bytes.Buffer
 				code := Main(context.Background(), []string{"run", "--simulate", "--quiet", "--out", dir, plan}, os.Environ(), Streams{Out: &out, Err: &errs})
-				must.Need(b, code == assert.ExitPass || code == assert.ExitFail, "exit %d: %s\n%.3000s", code, &errs, &out)
+				must.Need(b, code == verdict.ExitPass || code == verdict.ExitFail, "exit %d: %s\n%.3000s", code, &errs, &out)
 			}
 			after, _ := server.CPUTime()
 			run, _, err := record.Read(dir)
@@ -282,7 +282,7 @@ func TestLongSimulationsRepeat(t *testing.T) {
 		procs := []int{1, 2, 8}[i%3]
 		cmd := exec.Command(command[0], command[1:]...)
 		cmd.Env = append(os.Environ(), fmt.Sprintf("GOMAXPROCS=%d", procs))
-		if said, err := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != assert.ExitPass {
+		if said, err := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != verdict.ExitPass {
 			t.Fatalf("run %d: %v\n%s", i, err, said)
 		}
 		for _, name := range files {

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 )
 
@@ -134,7 +134,7 @@ func (c *cluster) whole(model string) {
 	c.t.Helper()
 	c.begin(model)
 	code, said := c.wait()
-	must.Hold(c.t, slices.Contains([]int{assert.ExitPass, assert.ExitError, assert.ExitInconclusive}, code), "exit %d\n%s", code, said)
+	must.Hold(c.t, slices.Contains([]int{verdict.ExitPass, verdict.ExitError, verdict.ExitInconclusive}, code), "exit %d\n%s", code, said)
 	must.Need(c.t, c.file("journal") != "" && strings.Contains(c.file("journal"), "up "+model), "it was not started\n%s", said)
 	c.measured(model)
 }
@@ -147,7 +147,7 @@ func TestStackIsKilled(t *testing.T) {
 	c.begin("a")
 	c.waitFor("w at 2 on s")
 	must.Do(t, syscall.Kill(c.run(), syscall.SIGKILL))
-	c.check(assert.ExitError, "removing what a killed run left behind: the stack at http://127.0.0.1:")
+	c.check(verdict.ExitError, "removing what a killed run left behind: the stack at http://127.0.0.1:")
 	must.Same(t, "journal", "up a\ndown", c.file("journal"))
 
 	c.begin("b")

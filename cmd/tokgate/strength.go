@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/clock"
 	"github.com/tokgate/tokgate/exec/server"
@@ -157,7 +158,7 @@ func (a *app) needDemanded(ctx context.Context, plans []*plan.Plan) error {
 // simulated returns a function that plants a regression in the plan's simulators. The function then
 // runs the gate in virtual time.
 func simulated(ctx context.Context, p *plan.Plan, stored map[string]*metric.Run) strength.Try {
-	return func(r *strength.Regression, seed int) (assert.Outcome, bool, error) {
+	return func(r *strength.Regression, seed int) (verdict.Outcome, bool, error) {
 		change := func(s *plan.Server, profile *sim.Profile) bool {
 			return r != nil && strength.Changes(p, s.Address()) && r.Plant(p, profile)
 		}
@@ -165,12 +166,12 @@ func simulated(ctx context.Context, p *plan.Plan, stored map[string]*metric.Run)
 		for _, s := range p.Servers {
 			profile, err := sim.LoadProfile(s.Simulator.Profile, filepath.Dir(p.Path))
 			if err != nil {
-				return assert.Error, false, err
+				return verdict.Error, false, err
 			}
 			planted = change(s, profile) || planted
 		}
 		if !planted {
-			return assert.Skipped, false, nil
+			return verdict.Skipped, false, nil
 		}
 		judged, err := simulateChanged(ctx, p, stored, seed, func(s *plan.Server, profile *sim.Profile) { change(s, profile) })
 		return judged.Outcome, true, err
@@ -217,10 +218,10 @@ func simulatedRun(ctx context.Context, p *plan.Plan, seed int, change func(*plan
 
 func stretched(p *plan.Plan, run *metric.Run, opts assert.Options) strength.Try {
 	recording := strength.Record(p, run)
-	return func(r *strength.Regression, seed int) (assert.Outcome, bool, error) {
+	return func(r *strength.Regression, seed int) (verdict.Outcome, bool, error) {
 		longer, planted := recording.Stretch(r, seed)
 		if !planted {
-			return assert.Skipped, false, nil
+			return verdict.Skipped, false, nil
 		}
 		return assert.Judge(p, longer, opts).Outcome, true, nil
 	}
@@ -252,7 +253,7 @@ func findStrength(p *plan.Plan, run *metric.Run, judged assert.Verdicts, opts as
 	switch {
 	case p.Gate.MeasureOnly || judged.Partial || run.Stopped != "":
 		return nil
-	case judged.Outcome != assert.Pass:
+	case judged.Outcome != verdict.Pass:
 		return &report.Strength{Says: "The unchanged server does not pass, so no regression was planted.", Planted: []report.Planted{}}
 	case why == "" && requests(run) > mostTold:
 		why = "the run is long"

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 )
 
 // gateOf is a gate on the built-in server, which has 180 tok/s for one user and a TTFT of about 25
@@ -38,7 +38,7 @@ const (
 )
 
 func TestStrength(t *testing.T) {
-	tokgate(t, "strength", gateOn(t, "", weakSLA), "--runs", "1").check(t, assert.ExitPass,
+	tokgate(t, "strength", gateOn(t, "", weakSLA), "--runs", "1").check(t, verdict.ExitPass,
 		"A server that decodes 10 times slower, or prefills 10 times slower, or takes 10 times as long before it begins", "By 21 simulated runs")
 }
 
@@ -46,15 +46,15 @@ func TestStrength(t *testing.T) {
 // plan. TestStrength makes some under the race detector.
 func TestLongStrength(t *testing.T) {
 	const must = `gate { must_detect = { decode = "+25%" } }`
-	tokgate(t, "strength", gateOn(t, "", tightSLA), "--runs", "2").check(t, assert.ExitPass, "decode × 1.25                     2 of 2")
+	tokgate(t, "strength", gateOn(t, "", tightSLA), "--runs", "2").check(t, verdict.ExitPass, "decode × 1.25                     2 of 2")
 	said := tokgateWith(t, t.Context(), []string{"COLUMNS=80"}, "", "plan", gateOn(t, "", weakSLA))
-	said.check(t, assert.ExitPass, "What this gate would notice", "decodes 10 times slower")
+	said.check(t, verdict.ExitPass, "What this gate would notice", "decodes 10 times slower")
 	fits(t, "plan", said.out, 80)
 	for _, command := range [][]string{{"plan"}, {"run", "--simulate", "--out", t.TempDir()}} {
-		tokgate(t, append(command, gateOn(t, must, weakSLA))...).check(t, assert.ExitPlan, "Gate too weak", "decode × 1.25", "fails in only 0 of 20 simulated runs")
+		tokgate(t, append(command, gateOn(t, must, weakSLA))...).check(t, verdict.ExitPlan, "Gate too weak", "decode × 1.25", "fails in only 0 of 20 simulated runs")
 	}
-	tokgate(t, "strength", "--runs", "3", gateOn(t, must, weakSLA)).check(t, assert.ExitPlan, "Gate too weak", "decode × 1.25", "fails in only 0 of 3 simulated runs")
-	tokgate(t, "plan", gateOn(t, must, tightSLA)).check(t, assert.ExitPass, "What this gate would notice")
+	tokgate(t, "strength", "--runs", "3", gateOn(t, must, weakSLA)).check(t, verdict.ExitPlan, "Gate too weak", "decode × 1.25", "fails in only 0 of 3 simulated runs")
+	tokgate(t, "plan", gateOn(t, must, tightSLA)).check(t, verdict.ExitPass, "What this gate would notice")
 }
 
 // All reports say which regressions the gate would notice. They estimate this from the run that
@@ -84,6 +84,6 @@ func TestReportsTellStrength(t *testing.T) {
 func TestStrengthOfARecording(t *testing.T) {
 	path := gateOn(t, "", `speed = "mean > 165 tok/s"`)
 	out := filepath.Join(t.TempDir(), "results")
-	tokgate(t, "run", "--simulate", "--out", out, path).check(t, assert.ExitPass)
-	tokgate(t, "strength", path, out, "--runs", "2").check(t, assert.ExitPass, "decode × 1.25                  2 of 2", "an approximation", "A server that prefills 10 times slower would pass.")
+	tokgate(t, "run", "--simulate", "--out", out, path).check(t, verdict.ExitPass)
+	tokgate(t, "strength", path, out, "--runs", "2").check(t, verdict.ExitPass, "decode × 1.25                  2 of 2", "an approximation", "A server that prefills 10 times slower would pass.")
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/clock"
 	"github.com/tokgate/tokgate/exec/server"
@@ -117,7 +118,7 @@ func noticed(t *testing.T, gate string, p *plan.Plan, runs int, planted string) 
 				tally.Add(judged.Outcome)
 				ending{gate, p.Hash, planted, seed, judged.Outcome.String()}.keep(t)
 				for i := range judged.List {
-					if v := &judged.List[i]; planted == "" && v.Outcome > assert.Pass && v.Outcome != assert.Skipped {
+					if v := &judged.List[i]; planted == "" && v.Outcome > verdict.Pass && v.Outcome != verdict.Skipped {
 						t.Logf("run %d: %s %s: %s", seed, v.Workload, v.Name, v.Message)
 					}
 				}
@@ -140,9 +141,9 @@ func noticed(t *testing.T, gate string, p *plan.Plan, runs int, planted string) 
 }
 
 // outcomes maps the name of an outcome in the log to the outcome.
-var outcomes = func() map[string]assert.Outcome {
-	out := map[string]assert.Outcome{}
-	for _, o := range []assert.Outcome{assert.Pass, assert.Inconclusive, assert.Fail, assert.Error} {
+var outcomes = func() map[string]verdict.Outcome {
+	out := map[string]verdict.Outcome{}
+	for _, o := range []verdict.Outcome{verdict.Pass, verdict.Inconclusive, verdict.Fail, verdict.Error} {
 		out[o.String()] = o
 	}
 	return out

@@ -8,12 +8,12 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/plan/suggest"
 )
 
 func flagError(cmd *cobra.Command, err error) error {
-	exit := &exitError{code: assert.ExitPlan, err: err}
+	exit := &exitError{code: verdict.ExitPlan, err: err}
 	if name, ok := strings.CutPrefix(err.Error(), "unknown flag: --"); ok {
 		name, _, _ = strings.Cut(name, "=")
 		exit.err = fmt.Errorf("unknown flag --%s for `%s`", name, cmd.CommandPath())

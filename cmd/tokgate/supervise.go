@@ -17,7 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 )
 
 // ended is the line that a run writes to its supervisor when it ends normally, with any exit code.
@@ -87,7 +87,7 @@ func supervise(root *cobra.Command, args, environ []string, s Streams) (code int
 	// The flag comes first, because arguments may end with "--". Whatever the second process finds,
 	// such as a plan that was removed meanwhile, a crashed run has measured nothing.
 	Main(context.Background(), append([]string{"--crashed=" + began}, args...), environ, s)
-	return assert.ExitError, true
+	return verdict.ExitError, true
 }
 
 // supervised prepares a process that was started by a supervisor. If the supervisor dies, the

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -75,17 +76,17 @@ func ratedRun(t *testing.T, rate float64, requests, salt int, f func(*sim.Profil
 // sustained is the verdict on the growth of a backlog. without is the outcome without the rule that
 // a saturation must follow a level whose backlog grew: as if every such saturation were fast.
 type sustained struct {
-	assert.Verdict
-	without  assert.Outcome
+	verdict.Verdict
+	without  verdict.Outcome
 	followed bool
 }
 
 func sustainedOf(t *testing.T, rate float64, requests, salt int, f func(*sim.Profile)) sustained {
 	t.Helper()
 	run := ratedRun(t, rate, requests, salt, f)
-	judged := func(run *metric.Run) assert.Verdict {
+	judged := func(run *metric.Run) verdict.Verdict {
 		verdicts := assert.Judge(ratedPlan(t, rate, requests), run, assert.Options{}).List
-		i := slices.IndexFunc(verdicts, func(v assert.Verdict) bool { return strings.Contains(v.Name, "backlog_growth") })
+		i := slices.IndexFunc(verdicts, func(v verdict.Verdict) bool { return strings.Contains(v.Name, "backlog_growth") })
 		return verdicts[i]
 	}
 	out := sustained{Verdict: judged(run), followed: run.Levels[0].After != nil}
@@ -134,10 +135,10 @@ func lostAt(t *testing.T, server steadyServer, at rated, most float64) (cell str
 	if at.requests > 4000 {
 		gates /= 3
 	}
-	passes, followed, lost := 0, 0, map[assert.Outcome]int{}
+	passes, followed, lost := 0, 0, map[verdict.Outcome]int{}
 	for salt := range gates {
 		is := sustainedOf(t, at.near*most, at.requests, salt, server.change)
-		if is.without == assert.Pass {
+		if is.without == verdict.Pass {
 			passes++
 			lost[is.Outcome]++
 			if is.followed {
@@ -149,10 +150,10 @@ func lostAt(t *testing.T, server steadyServer, at rated, most float64) (cell str
 	if at.near == 0.95 {
 		allowed = 1.0 / 20
 	}
-	if n := passes - lost[assert.Pass]; float64(n) > allowed*float64(passes)+1 { // one more by chance
+	if n := passes - lost[verdict.Pass]; float64(n) > allowed*float64(passes)+1 { // one more by chance
 		t.Errorf("%s, %d requests at %.2f of the largest rate: %d of %d passes are lost", server.name, at.requests, at.near, n, passes)
 	}
-	return fmt.Sprintf(" %d of %d; %d; %d / %d |", passes, gates, followed, lost[assert.Inconclusive], lost[assert.Fail])
+	return fmt.Sprintf(" %d of %d; %d; %d / %d |", passes, gates, followed, lost[verdict.Inconclusive], lost[verdict.Fail])
 }
 
 // drifting writes a table of servers that become slower while requests arrive. None of them carries
@@ -177,22 +178,22 @@ func drifting(t *testing.T, out *strings.Builder) {
 		n := max(*sustainedGates*x.gates/32, 1)
 		rate := x.near * most
 		requests := int(rate * 60 * float64(x.minutes))
-		counts, passes := map[assert.Outcome]int{}, 0
+		counts, passes := map[verdict.Outcome]int{}, 0
 		for salt := range n {
 			is := sustainedOf(t, rate, requests, salt, func(p *sim.Profile) {
 				few(p)
 				p.Drift = &x.drift
 			})
 			counts[is.Outcome]++
-			if is.without == assert.Pass {
+			if is.without == verdict.Pass {
 				passes++
 			}
-			if is.Outcome == assert.Pass && (!is.Value.OK || is.Value.V >= plan.DefaultGrowth) {
+			if is.Outcome == verdict.Pass && (!is.Value.OK || is.Value.V >= plan.DefaultGrowth) {
 				t.Errorf("%s, salt %d: passes though its backlog grew: %s", x.name, salt, is.Message)
 			}
 		}
-		gates, greens = gates+n, greens+counts[assert.Pass]
-		fmt.Fprintf(out, "| %s | %.2f | %d min | %d of %d | %d | %d | %d |\n", x.name, x.near, x.minutes, passes, n, counts[assert.Pass], counts[assert.Fail], counts[assert.Inconclusive])
+		gates, greens = gates+n, greens+counts[verdict.Pass]
+		fmt.Fprintf(out, "| %s | %.2f | %d min | %d of %d | %d | %d | %d |\n", x.name, x.near, x.minutes, passes, n, counts[verdict.Pass], counts[verdict.Fail], counts[verdict.Inconclusive])
 	}
 	must.Hold(t, greens <= max(2*gates/38, 1), "%d of %d drifting servers pass", greens, gates)
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 )
 
@@ -15,12 +15,12 @@ import (
 func TestLongReportTogether(t *testing.T) {
 	path := writePlan(t, simulatedPlan)
 	before, after, out := filepath.Join(t.TempDir(), "before"), filepath.Join(t.TempDir(), "after"), t.TempDir()
-	tokgate(t, "run", "--simulate", "--out", before, path).check(t, assert.ExitPass)
+	tokgate(t, "run", "--simulate", "--out", before, path).check(t, verdict.ExitPass)
 	if err := os.CopyFS(after, os.DirFS(before)); err != nil { // simulations repeat
 		t.Fatal(err)
 	}
 	page, summary := filepath.Join(out, "together.html"), filepath.Join(out, "together.md")
-	tokgate(t, "report", before, after, "--html", page, "--markdown", summary).check(t, assert.ExitPass, "TTFT p95", "before", "after", "PASS")
+	tokgate(t, "report", before, after, "--html", page, "--markdown", summary).check(t, verdict.ExitPass, "TTFT p95", "before", "after", "PASS")
 	for file, words := range map[string][]string{
 		page:                                 {`<header class="simulated">`, "before", "after", `id="system"`, "What differs between the runs"},
 		summary:                              {"Simulated", "| before |", "| after |", "### Throughput"},
@@ -34,10 +34,10 @@ func TestLongReportTogether(t *testing.T) {
 		}
 	}
 	for _, flag := range []string{"--json", "--junit", "--csv"} {
-		tokgate(t, "report", before, after, flag, filepath.Join(out, "x")).check(t, assert.ExitPlan, "several runs cannot share")
+		tokgate(t, "report", before, after, flag, filepath.Join(out, "x")).check(t, verdict.ExitPlan, "several runs cannot share")
 	}
 	// Both commands judge and report have the flag --html.
 	again := filepath.Join(out, "again.html")
-	tokgate(t, "judge", before, path, "--html", again).check(t, assert.ExitPass)
+	tokgate(t, "judge", before, path, "--html", again).check(t, verdict.ExitPass)
 	must.Hold(t, strings.Contains(read(t, again), "<!DOCTYPE html>"), "judge wrote no page")
 }

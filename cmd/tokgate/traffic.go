@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/report/inventory"
@@ -69,7 +68,7 @@ func (a *app) traffic(path string, o trafficOptions) error {
 	}
 	v, err := holdings(path, o)
 	if err != nil {
-		return &exitError{code: assert.ExitPlan, err: err}
+		return &exitError{code: verdict.ExitPlan, err: err}
 	}
 	if err := v.Text(a.Out); err != nil {
 		return measureError(err)

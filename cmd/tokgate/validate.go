@@ -82,7 +82,7 @@ func (a *app) validateJSON(files []string, in inputs) error {
 		return measureError(err)
 	}
 	if !out.Valid {
-		return exitWith(assert.ExitPlan)
+		return exitWith(verdict.ExitPlan)
 	}
 	return nil
 }
@@ -110,7 +110,7 @@ func planSize(p *plan.Plan) string {
 	}
 	requirements := 0
 	for _, v := range assert.Awaited(p) {
-		if v.Required() && v.Outcome != assert.Skipped {
+		if v.Required() && v.Outcome != verdict.Skipped {
 			requirements++
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -160,7 +161,7 @@ func (a *app) publish(p *plan.Plan, run *metric.Run, o outputs, verdicts assert.
 	writeErr := o.write(doc, run)
 	if writeErr != nil {
 		// The exit code is now an error. Write the reports again, so that they have it too.
-		doc.ExitCode, doc.Why = assert.ExitError, "not every report could be written"
+		doc.ExitCode, doc.Why = verdict.ExitError, "not every report could be written"
 		_ = o.write(doc, run)
 	}
 	t := a.terminal(a.Out)
@@ -170,7 +171,7 @@ func (a *app) publish(p *plan.Plan, run *metric.Run, o outputs, verdicts assert.
 	}
 	a.actions.concluded(doc)
 	if writeErr != nil {
-		return doc, assert.ExitError, measureError(writeErr, "the verdict above stands, but not every report could be written")
+		return doc, verdict.ExitError, measureError(writeErr, "the verdict above stands, but not every report could be written")
 	}
 	return doc, code, nil
 }

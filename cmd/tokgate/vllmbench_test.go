@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/record"
 	"github.com/tokgate/tokgate/report"
@@ -31,8 +31,8 @@ func testVLLMBench(t *testing.T) {
 		OnEmit:   func(id string, _ int, at time.Time) { lock.Lock(); emits[id] = append(emits[id], at); lock.Unlock() },
 	})
 	line := "vllm bench serve --random-input-len 128 --random-output-len 48 --random-range-ratio 0 --max-concurrency 64 --num-prompts 640"
-	tokgate(t, "init", "--from", line, "--url", server.URL()).check(t, assert.ExitPass)
-	tokgate(t, "run", "--out", "run", "tokgate.hcl").check(t, assert.ExitPass)
+	tokgate(t, "init", "--from", line, "--url", server.URL()).check(t, verdict.ExitPass)
+	tokgate(t, "run", "--out", "run", "tokgate.hcl").check(t, verdict.ExitPass)
 
 	run, _, err := record.Read("run")
 	must.Do(t, err)

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/report"
 )
@@ -47,12 +47,12 @@ func TestWaves(t *testing.T) {
 	}{
 		// A mean far from its limit passes after five of twenty waves: those, one to ramp up, and up to
 		// two that were in flight or began meanwhile.
-		{"far below", "20", "", `e2e = "mean < 10s"`, assert.ExitPass, []string{"5 batches", "passed after 160 of 640 requests"}, 160, 8},
-		{"far above", "20", "", `e2e = "mean < 1s"`, assert.ExitFail, []string{"5 batches", "failed after 160 of 640 requests"}, 160, 8},
-		{"near", "20", "", `e2e = "mean < 2.6s"`, assert.ExitPass, []string{"20 batches"}, 640, 23},
-		{"few waves", "5", "", `e2e = "mean < 10s"`, assert.ExitPass, []string{"5 batches"}, 160, 8},
-		{"extended", "5", extend, `e2e = "mean < 2.45s"`, assert.ExitPass, []string{"batches"}, 0, 23},
-		{"p99", "20", "", `ttft = "p99 < 2s"`, assert.ExitPass, []string{"batches"}, 0, 23},
+		{"far below", "20", "", `e2e = "mean < 10s"`, verdict.ExitPass, []string{"5 batches", "passed after 160 of 640 requests"}, 160, 8},
+		{"far above", "20", "", `e2e = "mean < 1s"`, verdict.ExitFail, []string{"5 batches", "failed after 160 of 640 requests"}, 160, 8},
+		{"near", "20", "", `e2e = "mean < 2.6s"`, verdict.ExitPass, []string{"20 batches"}, 640, 23},
+		{"few waves", "5", "", `e2e = "mean < 10s"`, verdict.ExitPass, []string{"5 batches"}, 160, 8},
+		{"extended", "5", extend, `e2e = "mean < 2.45s"`, verdict.ExitPass, []string{"batches"}, 0, 23},
+		{"p99", "20", "", `ttft = "p99 < 2s"`, verdict.ExitPass, []string{"batches"}, 0, 23},
 	} {
 		t.Run(tt.name, inBubble(func(t *testing.T) {
 			path, dir := writePlan(t, windowed(tt.waves, tt.gate, tt.sla)), t.TempDir()
@@ -93,7 +93,7 @@ func TestWavesAreRefused(t *testing.T) {
 		"by round": {windowed("300", "gate { clusters = \"round\" }\n", `success = "rate > 99%"`), "a closed loop is one window and has no rounds"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tokgate(t, "validate", writePlan(t, tt.plan)).check(t, assert.ExitPlan, tt.words)
+			tokgate(t, "validate", writePlan(t, tt.plan)).check(t, verdict.ExitPlan, tt.words)
 		})
 	}
 }

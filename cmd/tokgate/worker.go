@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/exec/clock"
 	"github.com/tokgate/tokgate/exec/fleet"
 )
@@ -94,7 +94,7 @@ func (a *app) work(ctx context.Context, o joinOptions) error {
 	})
 	switch {
 	case errors.Is(err, context.Canceled):
-		return exitWith(assert.ExitInterrupted)
+		return exitWith(verdict.ExitInterrupted)
 	case err != nil:
 		return measureError(err)
 	}

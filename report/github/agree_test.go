@@ -21,8 +21,8 @@ func TestOutputsAgree(t *testing.T) {
 	server := &plan.Server{Name: "s"}
 	w := &plan.Workload{Name: "w", Servers: []*plan.Server{server}, Loads: []*plan.Load{{Kind: metric.ClosedLoop, Levels: []plan.Level{{Name: "4", N: 4}}}}}
 	red := regexp.MustCompile(`<(failure|error)[ >]`)
-	kinds := []assert.Kind{assert.KindSLA, assert.KindAssert, assert.KindCompare, assert.KindServer, assert.KindCapacity}
-	outcomes := []assert.Outcome{assert.Pending, assert.Skipped, assert.Pass, assert.Pass, assert.Pass, assert.Inconclusive, assert.Fail, assert.Error}
+	kinds := []verdict.Kind{verdict.KindSLA, verdict.KindAssert, verdict.KindCompare, verdict.KindServer, verdict.KindCapacity}
+	outcomes := []verdict.Outcome{verdict.Pending, verdict.Skipped, verdict.Pass, verdict.Pass, verdict.Pass, verdict.Inconclusive, verdict.Fail, verdict.Error}
 	seen := map[int]int{}
 	for range 3000 {
 		// The policies of the plan and the workload have no effect, because each verdict has its
@@ -32,18 +32,18 @@ func TestOutputsAgree(t *testing.T) {
 		p.Gate.OnInconclusive, w.Policy.OnInconclusive = policies[rng.IntN(2)], policies[rng.IntN(2)]
 		run := &metric.Run{ID: "1", Plan: "p.hcl", Servers: []*metric.ServerRun{{Address: "s"}},
 			Levels: []*metric.Level{{Server: "s", Workload: "w", Name: "4", Kind: metric.ClosedLoop, N: 4}}}
-		v := assert.Verdicts{Outcome: assert.Pass, List: []assert.Verdict{{Kind: assert.KindLoad, Server: "s", Workload: "w", Level: "4", Name: "load at 4", Outcome: assert.Pass, Severity: verdict.SeverityError}}}
+		v := assert.Verdicts{Outcome: verdict.Pass, List: []verdict.Verdict{{Kind: verdict.KindLoad, Server: "s", Workload: "w", Level: "4", Name: "load at 4", Outcome: verdict.Pass, Severity: verdict.SeverityError}}}
 		for range rng.IntN(4) {
-			x := assert.Verdict{Kind: kinds[rng.IntN(len(kinds))], Name: "x", Outcome: outcomes[rng.IntN(len(outcomes))], Message: "m", Warn: rng.IntN(2) == 0,
+			x := verdict.Verdict{Kind: kinds[rng.IntN(len(kinds))], Name: "x", Outcome: outcomes[rng.IntN(len(outcomes))], Message: "m", Warn: rng.IntN(2) == 0,
 				Severity: []verdict.Severity{verdict.SeverityError, verdict.SeverityWarn}[rng.IntN(2)]}
 			switch x.Kind {
-			case assert.KindAssert:
-			case assert.KindServer:
+			case verdict.KindAssert:
+			case verdict.KindServer:
 				x.Server = "s"
 			default:
 				x.Server, x.Workload = "s", "w"
 			}
-			if x.Kind == assert.KindCompare && rng.IntN(2) == 0 {
+			if x.Kind == verdict.KindCompare && rng.IntN(2) == 0 {
 				x.Workload = "" // a verdict on the comparison as a whole
 			}
 			v.List = append(v.List, x)

@@ -17,24 +17,24 @@ const hostile = "\x1b[31mCUDA out of memory\x1b[0m\r\n::error file=x::pwned\n##[
 // annotations.
 func document() *report.Document {
 	d := &report.Document{
-		Schema: report.Schema, Outcome: report.Error, ExitCode: 4, Folder: "results/chat",
+		Schema: report.Schema, Outcome: verdict.Error, ExitCode: 4, Folder: "results/chat",
 		Plan: report.Plan{Name: "chat", Path: "plans/chat.hcl", Servers: []report.Server{{Address: "vllm"}}},
 		Run: &metric.Run{Tool: "0.1.0", Servers: []*metric.ServerRun{{Address: "vllm", Error: hostile, Log: strings.Repeat(hostile, 10)}}, Capacities: []*metric.Capacity{
 			{Server: "vllm", Workload: "chat", Over: "closed", Bracket: metric.Bracket{Kind: "interpolated", Pass: 24, Fail: 30}, Line: "~27 requests in flight"},
 			{Server: "vllm", Workload: "code" + hostile, Over: "burst", Bracket: metric.Bracket{Kind: "unknown"}},
 		}},
 	}
-	judged := func(o report.Outcome, severity verdict.Severity, name string, line int) {
-		d.Verdicts = append(d.Verdicts, report.Verdict{Kind: "sla", Server: "vllm", Workload: "chat", Level: "30", Name: name, Outcome: o,
+	judged := func(o verdict.Outcome, severity verdict.Severity, name string, line int) {
+		d.Verdicts = append(d.Verdicts, verdict.Verdict{Kind: "sla", Server: "vllm", Workload: "chat", Level: "30", Name: name, Outcome: o,
 			Severity: severity, Message: "ttft p95 9.1 s > 8 s: " + hostile, Notes: []verdict.Note{{Text: "a note"}}, Place: verdict.Place{File: "plans/chat.hcl", Line: line}})
 	}
-	judged(report.Pass, "error", "sla.e2e.mean at 30", 40)
-	judged(report.Skipped, "error", "sla.e2e.mean at 60", 40)
+	judged(verdict.Pass, "error", "sla.e2e.mean at 30", 40)
+	judged(verdict.Skipped, "error", "sla.e2e.mean at 60", 40)
 	for i := range 12 {
-		judged(report.Fail, "error", fmt.Sprintf("sla.ttft.p%d at 30", 80+i), 42+i)
+		judged(verdict.Fail, "error", fmt.Sprintf("sla.ttft.p%d at 30", 80+i), 42+i)
 	}
-	judged(report.Inconclusive, "error", "sla.speed.p5 at 30", 60)
-	judged(report.Fail, "warn", "sla.success.rate at 30", 61)
-	d.Verdicts = append(d.Verdicts, report.Verdict{Kind: "server", Server: "vllm", Name: "start", Outcome: report.Error, Severity: "error", Message: hostile, Place: verdict.Place{File: "plans/chat.hcl", Line: 3}})
+	judged(verdict.Inconclusive, "error", "sla.speed.p5 at 30", 60)
+	judged(verdict.Fail, "warn", "sla.success.rate at 30", 61)
+	d.Verdicts = append(d.Verdicts, verdict.Verdict{Kind: "server", Server: "vllm", Name: "start", Outcome: verdict.Error, Severity: "error", Message: hostile, Place: verdict.Place{File: "plans/chat.hcl", Line: 3}})
 	return d
 }

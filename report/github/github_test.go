@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/internal/studies/runner"
 	"github.com/tokgate/tokgate/report"
@@ -46,10 +47,10 @@ func TestAnnotationsAreBounded(t *testing.T) {
 
 func TestNothingToAnnotate(t *testing.T) {
 	d := document()
-	d.Verdicts, d.Outcome, d.ExitCode = d.Verdicts[:1], report.Pass, 0
+	d.Verdicts, d.Outcome, d.ExitCode = d.Verdicts[:1], verdict.Pass, 0
 	must.Same(t, "a green run", "", Write(Annotations(d, Workspace{})))
 	// A run that was interrupted before its first verdict still has an annotation.
-	d.Verdicts, d.Outcome, d.ExitCode, d.Run.Stopped = nil, report.Error, 130, "interrupted"
+	d.Verdicts, d.Outcome, d.ExitCode, d.Run.Stopped = nil, verdict.Error, 130, "interrupted"
 	list := commands(t, Write(Annotations(d, Workspace{})))
 	must.Hold(t, len(list) == 1 && list[0].Name == "error" && strings.Contains(list[0].Data, "interrupted (exit code 130)"), "an interrupted run says %+v", list)
 }

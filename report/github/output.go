@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/report"
 	"github.com/tokgate/tokgate/report/text"
 )
@@ -60,15 +60,15 @@ func Outputs(docs []*report.Document, code int, at Workspace) []Output {
 // Verdict returns the word that stands for an exit code in the outputs.
 func Verdict(code int) string {
 	switch code {
-	case assert.ExitPass:
+	case verdict.ExitPass:
 		return "pass"
-	case assert.ExitFail:
+	case verdict.ExitFail:
 		return "fail"
-	case assert.ExitPlan:
+	case verdict.ExitPlan:
 		return "invalid"
-	case assert.ExitInconclusive:
+	case verdict.ExitInconclusive:
 		return "inconclusive"
-	case assert.ExitInterrupted:
+	case verdict.ExitInterrupted:
 		return "interrupted"
 	}
 	return "error"

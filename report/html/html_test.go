@@ -399,13 +399,13 @@ func TestComparison(t *testing.T) {
 	n := func(v float64) metric.Value { return metric.Value{V: v, OK: true} }
 	d := recorded(t, "pass")
 	d.Comparisons = []*compare.Comparison{{
-		Name: "mtp", Control: `vllm["off"]`, Candidate: `vllm["on"]`, Paired: true, Rounds: 8, Units: 8, Outcome: report.Pass, Line: "mtp: yes for chat",
+		Name: "mtp", Control: `vllm["off"]`, Candidate: `vllm["on"]`, Paired: true, Rounds: 8, Units: 8, Outcome: verdict.Pass, Line: "mtp: yes for chat",
 		Differences: []plan.Difference{{Key: "version", Control: "0.19.0", Candidate: hostile, Allowed: true}},
 		Decisions:   []compare.Decision{{Workload: "chat", Level: "8", Answer: "yes", Why: "throughput +28%"}},
 		Changes: []compare.Change{
-			{Workload: "chat", Level: "8", Metric: metric.MustLookup("throughput"), Shift: compare.Shift{Control: n(212), Candidate: n(270), Change: n(0.274), Interval: verdict.Interval{Low: n(0.26), High: n(0.29), Confidence: 0.95}}, Limit: n(-0.05), Outcome: report.Pass},
-			{Workload: "chat", Level: "8", Metric: metric.MustLookup("ttft"), Stat: metric.Stat{Kind: metric.Percentile, P: 95}, Shift: compare.Shift{Control: n(0.5), Candidate: n(0.53), Change: n(0.06), Interval: verdict.Interval{Low: n(-0.1), High: n(0.2)}}, Outcome: report.Skipped},
-			{Workload: "chat", Level: "8", Metric: metric.MustLookup("success"), Shift: compare.Shift{Points: true, Control: n(1), Candidate: n(0.99), Change: n(-0.01)}, Outcome: report.Skipped},
+			{Workload: "chat", Level: "8", Metric: metric.MustLookup("throughput"), Shift: compare.Shift{Control: n(212), Candidate: n(270), Change: n(0.274), Interval: verdict.Interval{Low: n(0.26), High: n(0.29), Confidence: 0.95}}, Limit: n(-0.05), Outcome: verdict.Pass},
+			{Workload: "chat", Level: "8", Metric: metric.MustLookup("ttft"), Stat: metric.Stat{Kind: metric.Percentile, P: 95}, Shift: compare.Shift{Control: n(0.5), Candidate: n(0.53), Change: n(0.06), Interval: verdict.Interval{Low: n(-0.1), High: n(0.2)}}, Outcome: verdict.Skipped},
+			{Workload: "chat", Level: "8", Metric: metric.MustLookup("success"), Shift: compare.Shift{Points: true, Control: n(1), Candidate: n(0.99), Change: n(-0.01)}, Outcome: verdict.Skipped},
 		},
 		Notes: []string{hostile},
 	}}
@@ -458,7 +458,7 @@ func TestBrief(t *testing.T) {
 // escaped.
 func TestAnswersSideBySide(t *testing.T) {
 	control := "12-34-56"
-	d := &report.Document{Schema: report.Schema, Outcome: report.Fail, Run: &metric.Run{},
+	d := &report.Document{Schema: report.Schema, Outcome: verdict.Fail, Run: &metric.Run{},
 		Answers: []report.Answer{{Server: "next", Workload: "recall", Level: "8", Row: 4, Metrics: []string{"empty", "accuracy"}, Expected: "12-34-56"},
 			{Comparison: "up", Server: "next", Workload: "recall", Level: "8", Row: 13, Metrics: []string{"accuracy"}, Expected: "12-34-56", Control: &control, Said: "<script>alert(1)</script>\x1b[31m\u202egnp"},
 		},

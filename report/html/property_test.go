@@ -41,7 +41,7 @@ func generated(base *report.Document, seed uint64) *report.Document {
 		for _, m := range []struct{ name, stat, better string }{{"throughput", "", "higher"}, {"ttft", "p95", "lower"}, {"e2e", "mean", "lower"}, {"speed", "mean", "higher"}} {
 			mid, half := r.NormFloat64()*0.1, 0.2*r.Float64()
 			x := compare.Change{Workload: "chat", Level: level, Metric: metric.MustLookup(m.name), Severity: "error",
-				Shift: compare.Shift{Control: n(1), Candidate: n(1 + mid), Change: n(mid), Interval: verdict.Interval{Low: n(mid - half), High: n(mid + half)}}, Outcome: report.Skipped}
+				Shift: compare.Shift{Control: n(1), Candidate: n(1 + mid), Change: n(mid), Interval: verdict.Interval{Low: n(mid - half), High: n(mid + half)}}, Outcome: verdict.Skipped}
 			x.Stat, _ = metric.ParseStat(m.stat)
 			up := mid > 0 == (m.better == "higher")
 			if mid-half > 0 || mid+half < 0 {
@@ -53,15 +53,15 @@ func generated(base *report.Document, seed uint64) *report.Document {
 				if m.better == "higher" {
 					limit, bad = -limit, -mid
 				}
-				x.Limit, x.Outcome = n(limit), report.Pass
+				x.Limit, x.Outcome = n(limit), verdict.Pass
 				switch abs := max(limit, -limit); {
 				case bad-half > abs:
-					x.Outcome = report.Fail
+					x.Outcome = verdict.Fail
 				case bad+half > abs:
-					x.Outcome = report.Inconclusive
+					x.Outcome = verdict.Inconclusive
 				}
 			}
-			worse, better = worse || x.Direction == "worse" && x.Outcome != report.Pass, better || x.Direction == "better"
+			worse, better = worse || x.Direction == "worse" && x.Outcome != verdict.Pass, better || x.Direction == "better"
 			c.Changes = append(c.Changes, x)
 		}
 		answer := map[[2]bool]string{{true, false}: "no", {false, true}: "yes", {true, true}: "mixed", {false, false}: "no difference"}[[2]bool{worse, better}]
@@ -94,7 +94,7 @@ func generated(base *report.Document, seed uint64) *report.Document {
 		d.Passages = append(d.Passages, p)
 	}
 	if v := &d.Verdicts[2]; r.IntN(2) == 0 { // a failure at a level below the capacity
-		v.Outcome, v.Value, d.Outcome, d.ExitCode = report.Fail, n(9), report.Fail, 1
+		v.Outcome, v.Value, d.Outcome, d.ExitCode = verdict.Fail, n(9), verdict.Fail, 1
 		if above := d.Above(v); above != nil {
 			v.Notes = slices.Clone(v.Notes)
 			v.Note(d.Joining(v, above))

@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 
-	"github.com/tokgate/tokgate/assert"
 	judged "github.com/tokgate/tokgate/assert/nights"
 	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
@@ -37,7 +36,7 @@ func Mornings(w io.Writer, h metric.History, mornings []judged.Morning) error {
 		if word := conclusion(*m.Told); word != before {
 			before = word
 			why := fmt.Sprintf("night %d", i+1)
-			if k := slices.IndexFunc(m.Told.Trends, func(t judged.Trend) bool { return t.Outcome == assert.Fail }); k >= 0 {
+			if k := slices.IndexFunc(m.Told.Trends, func(t judged.Trend) bool { return t.Outcome == verdict.Fail }); k >= 0 {
 				t := m.Told.Trends[k]
 				why += fmt.Sprintf(": %s: %s", subject(t), t.Message)
 			}

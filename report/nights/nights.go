@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tokgate/tokgate/assert"
 	judged "github.com/tokgate/tokgate/assert/nights"
 	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
@@ -104,11 +103,11 @@ func series(n judged.Result, changed bool) []page.Block {
 	return []page.Block{{Table: t}, {List: evidence}}
 }
 
-var classes = map[assert.Outcome]string{assert.Pass: page.Passed, assert.Fail: page.Failed, assert.Error: page.Missing}
+var classes = map[verdict.Outcome]string{verdict.Pass: page.Passed, verdict.Fail: page.Failed, verdict.Error: page.Missing}
 
 // hasDetail reports whether the output says more about a series than its line in the table.
 func hasDetail(t judged.Trend) bool {
-	return t.Outcome == assert.Fail || t.Outcome == assert.Error || t.Suspect || alarmed(t) || len(t.Changes) > 0
+	return t.Outcome == verdict.Fail || t.Outcome == verdict.Error || t.Suspect || alarmed(t) || len(t.Changes) > 0
 }
 
 // place names the workload of a series, its server and, if there are several, its runner.
@@ -163,7 +162,7 @@ func suspects(n judged.Result, o Options) []string {
 // culprit returns the command that finds who made a series red; "" if it is not red, or no bisection
 // measures it.
 func culprit(t judged.Trend, o Options) string {
-	if t.Outcome != assert.Fail || t.Tonight == nil {
+	if t.Outcome != verdict.Fail || t.Tonight == nil {
 		return ""
 	}
 	def, _ := metric.Lookup(t.Metric)
@@ -213,7 +212,7 @@ func cells(t judged.Trend) []string {
 	expected, noise := "", ""
 	if b := t.Tonight; b != nil {
 		expected = b.Span(metric.In(t.Unit))
-		if t.Outcome == assert.Fail {
+		if t.Outcome == verdict.Fail {
 			expected = "about " + metric.Format(t.Unit, b.Center)
 		}
 		noise = "±" + metric.Format(metric.Ratio, b.Noise)
@@ -329,7 +328,7 @@ func heading(n judged.Result, o Options) string {
 }
 
 func conclusion(n judged.Result) string {
-	if n.Recorded && n.Outcome == assert.Pass {
+	if n.Recorded && n.Outcome == verdict.Pass {
 		return "RECORDED"
 	}
 	return strings.ToUpper(n.Outcome.String())
@@ -343,15 +342,15 @@ func summary(n judged.Result) string {
 	if n.Recorded {
 		return "there are too few nights to judge anything"
 	}
-	counts := map[assert.Outcome]int{}
+	counts := map[verdict.Outcome]int{}
 	for _, t := range n.Trends {
 		counts[t.Outcome]++
 	}
 	var parts []string
 	for _, c := range []struct {
-		outcome assert.Outcome
+		outcome verdict.Outcome
 		said    string
-	}{{assert.Error, "not measured"}, {assert.Fail, "worse"}, {assert.Pass, "as expected or better"}, {assert.Skipped, "only recorded"}} {
+	}{{verdict.Error, "not measured"}, {verdict.Fail, "worse"}, {verdict.Pass, "as expected or better"}, {verdict.Skipped, "only recorded"}} {
 		if k := counts[c.outcome]; k > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", k, c.said))
 		}
@@ -377,9 +376,9 @@ func either(cond bool, a, b string) string {
 
 func word(t judged.Trend) string {
 	switch {
-	case t.Outcome == assert.Fail, t.Outcome == assert.Error:
+	case t.Outcome == verdict.Fail, t.Outcome == verdict.Error:
 		return strings.ToUpper(t.Outcome.String())
-	case t.Outcome == assert.Skipped:
+	case t.Outcome == verdict.Skipped:
 		return "recorded"
 	case t.Suspect:
 		return "suspect"
@@ -389,11 +388,11 @@ func word(t judged.Trend) string {
 	return t.Outcome.String()
 }
 
-func (o Options) paint(outcome assert.Outcome, s string) string {
+func (o Options) paint(outcome verdict.Outcome, s string) string {
 	if !o.Color {
 		return s
 	}
-	color := map[assert.Outcome]string{assert.Pass: "32", assert.Fail: "1;31", assert.Error: "1;31"}[outcome]
+	color := map[verdict.Outcome]string{verdict.Pass: "32", verdict.Fail: "1;31", verdict.Error: "1;31"}[outcome]
 	if color == "" {
 		return s
 	}
@@ -403,16 +402,16 @@ func (o Options) paint(outcome assert.Outcome, s string) string {
 // Document returns the verdicts on a history as a report.Document, for the writer of JUnit XML.
 func Document(n judged.Result, d report.Document) *report.Document {
 	d.Run, d.Outcome, d.Why = cmp.Or(d.Run, &metric.Run{}), n.Outcome, n.Why
-	d.Verdicts = append(d.Verdicts, report.Verdict{
-		Kind: verdict.KindServer, Name: "history.servers", Outcome: report.Pass, Severity: verdict.SeverityError,
+	d.Verdicts = append(d.Verdicts, verdict.Verdict{
+		Kind: verdict.KindServer, Name: "history.servers", Outcome: verdict.Pass, Severity: verdict.SeverityError,
 		Message: cmp.Or(differs(n), "no recorded fact of the servers differs from the night before"),
 	})
 	for _, t := range n.Trends {
 		var cause verdict.Cause
-		if t.Outcome == assert.Error {
+		if t.Outcome == verdict.Error {
 			cause = verdict.CauseInvalid
 		}
-		d.Verdicts = append(d.Verdicts, report.Verdict{
+		d.Verdicts = append(d.Verdicts, verdict.Verdict{
 			Kind: "history", Server: t.Server, Workload: t.Workload, Level: t.Level,
 			Name: strings.TrimSuffix("history."+t.Metric+"."+t.Stat, ".") +
 				either(t.Level == "", "", " at "+t.Level) + either(t.Runner == "", "", " on "+t.Runner),

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tokgate/tokgate/assert"
 	judged "github.com/tokgate/tokgate/assert/nights"
 	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
@@ -192,10 +191,10 @@ func howToRead(n judged.Result) page.Section {
 // Badge returns what shields.io reads from an endpoint (shields.io/badges/endpoint-badge): the verdict
 // and its colour as JSON.
 func Badge(n judged.Result) map[string]any {
-	message, color := strings.ToLower(conclusion(n)), map[assert.Outcome]string{assert.Pass: "brightgreen", assert.Fail: "red"}[n.Outcome]
+	message, color := strings.ToLower(conclusion(n)), map[verdict.Outcome]string{verdict.Pass: "brightgreen", verdict.Fail: "red"}[n.Outcome]
 	worse, suspect := 0, 0
 	for _, t := range n.Trends {
-		if t.Outcome == assert.Fail {
+		if t.Outcome == verdict.Fail {
 			worse++
 		}
 		if t.Suspect {
@@ -203,9 +202,9 @@ func Badge(n judged.Result) map[string]any {
 		}
 	}
 	switch {
-	case n.Outcome == assert.Fail:
+	case n.Outcome == verdict.Fail:
 		message = fmt.Sprintf("%d of %d worse", worse, len(n.Trends))
-	case n.Outcome == assert.Pass && suspect > 0:
+	case n.Outcome == verdict.Pass && suspect > 0:
 		message, color = fmt.Sprintf("%d suspect", suspect), "yellow"
 	case n.Recorded:
 		color = "lightgrey"

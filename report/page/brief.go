@@ -218,13 +218,13 @@ func carrying(c *compare.Comparison, d *compare.Decision) []*compare.Change {
 	var list []*compare.Change
 	for i := range c.Changes {
 		if x := &c.Changes[i]; x.Workload == d.Workload && x.Level == d.Level && x.Change.OK &&
-			(x.Direction != "" || x.Outcome == report.Fail) {
+			(x.Direction != "" || x.Outcome == verdict.Fail) {
 			list = append(list, x)
 		}
 	}
 	rank := func(x *compare.Change) int {
 		switch {
-		case x.Outcome == report.Fail:
+		case x.Outcome == verdict.Fail:
 			return 0
 		case x.Metric.Name == "throughput" || x.Metric.Name == "e2e":
 			return 1

@@ -9,7 +9,6 @@ import (
 
 	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
-	"github.com/tokgate/tokgate/report"
 	"github.com/tokgate/tokgate/report/chart"
 	clean "github.com/tokgate/tokgate/report/text"
 )
@@ -64,7 +63,7 @@ func result(r Run, c *metric.Capacity) *Result {
 }
 
 // signs has the mark for each outcome of a probe.
-var signs = map[report.Outcome]chart.Mark{report.Pass: chart.Pass, report.Fail: chart.Fail}
+var signs = map[verdict.Outcome]chart.Mark{verdict.Pass: chart.Pass, verdict.Fail: chart.Fail}
 
 // searched draws a chart for each threshold of the capacity. The chart shows the threshold's metric
 // at each measured load.
@@ -179,8 +178,8 @@ func searchPoint(r Run, c *metric.Capacity, p *metric.CapacityProbe, t verdict.T
 			text(toSpare(margin(t.Op, v.V, t.Limit.V)))}
 }
 
-func judgedAs(o report.Outcome) string {
-	if o == report.Pending {
+func judgedAs(o verdict.Outcome) string {
+	if o == verdict.Pending {
 		return "not judged"
 	}
 	return o.String()
@@ -215,7 +214,7 @@ func explain(f *Figure, r Run, points []chart.Point) {
 
 // probed returns the value of the threshold's metric at a probe, and its interval. If the probe did
 // not record the value, probed returns that of the probe's level, without an interval.
-func probed(r Run, c *metric.Capacity, p *metric.CapacityProbe, t verdict.Threshold) (v, low, high metric.Value, outcome report.Outcome) {
+func probed(r Run, c *metric.Capacity, p *metric.CapacityProbe, t verdict.Threshold) (v, low, high metric.Value, outcome verdict.Outcome) {
 	outcome = p.Outcome
 	for _, x := range p.Values {
 		if x.Threshold == t.Label() {
@@ -252,13 +251,13 @@ func lowHigh(points []chart.Point) (low, high float64) {
 	return low, high
 }
 
-func outcomeClass(outcome report.Outcome) string {
+func outcomeClass(outcome verdict.Outcome) string {
 	switch outcome {
-	case report.Pass, report.Fail:
+	case verdict.Pass, verdict.Fail:
 		return outcome.String()
-	case report.Inconclusive:
+	case verdict.Inconclusive:
 		return "unsure"
-	case report.Error, metric.Saturated:
+	case verdict.Error, metric.Saturated:
 		return "error"
 	}
 	return "none"
@@ -288,7 +287,7 @@ func margins(r Run, c *metric.Capacity) []string {
 		// If several probes passed at the capacity, the last one confirmed it.
 		for i := len(c.Probes) - 1; i >= 0; i-- {
 			p := &c.Probes[i]
-			if p.N != c.Pass || p.Outcome != report.Pass {
+			if p.N != c.Pass || p.Outcome != verdict.Pass {
 				continue
 			}
 			v, _, _, _ := probed(r, c, p, t)

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/tokgate/tokgate/assert/verdict"
-	"github.com/tokgate/tokgate/report"
 )
 
 // choice says which server to take for each workload, such as "Take spec for Chat; keep base for RAG:
@@ -80,7 +79,7 @@ func winners(r Run, workload string) (better []string, control string, unknown b
 
 // missed reports whether a requirement of a workload failed on a server.
 func missed(r Run, workload, server string) bool {
-	return slices.ContainsFunc(r.Verdicts, func(v report.Verdict) bool {
+	return slices.ContainsFunc(r.Verdicts, func(v verdict.Verdict) bool {
 		return v.Workload == workload && v.Server == server && v.Status() <= verdict.StatusFail
 	})
 }

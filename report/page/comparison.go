@@ -9,7 +9,6 @@ import (
 	"github.com/tokgate/tokgate/assert/compare"
 	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
-	"github.com/tokgate/tokgate/report"
 	"github.com/tokgate/tokgate/report/chart"
 )
 
@@ -148,7 +147,7 @@ func changeVerdict(x *compare.Change) Cell {
 	st := x.Status()
 	s := statuses[st]
 	switch {
-	case x.Outcome == report.Skipped && x.Why != "":
+	case x.Outcome == verdict.Skipped && x.Why != "":
 		return Cell{Text: "not applicable", Class: s[0], Sign: s[1]}
 	case !x.Limit.OK && x.Direction == "better":
 		return Cell{Text: "better", Class: Passed, Sign: "▲"}
@@ -158,7 +157,7 @@ func changeVerdict(x *compare.Change) Cell {
 		return Cell{Text: "no difference shown", Class: s[0], Sign: s[1]}
 	}
 	out := Cell{Text: s[2], Class: s[0], Sign: s[1]}
-	if x.Improve && x.Direction != "worse" && (st == verdict.StatusFail || st == verdict.StatusWarning && x.Outcome == report.Fail) {
+	if x.Improve && x.Direction != "worse" && (st == verdict.StatusFail || st == verdict.StatusWarning && x.Outcome == verdict.Fail) {
 		out.Text += ": not improved enough"
 	}
 	return out
@@ -213,9 +212,9 @@ func improvement(x *compare.Change, n metric.Value) float64 {
 // changeMark returns the mark for a change. Only a change for the worse may be red.
 func changeMark(x *compare.Change) chart.Mark {
 	switch way := improvement(x, x.Change); {
-	case x.Outcome == report.Fail && !(way > 0), !x.Limit.OK && x.Direction == "worse":
+	case x.Outcome == verdict.Fail && !(way > 0), !x.Limit.OK && x.Direction == "worse":
 		return chart.Fail
-	case x.Direction == "better", x.Outcome == report.Pass && x.Direction != "worse":
+	case x.Direction == "better", x.Outcome == verdict.Pass && x.Direction != "worse":
 		return chart.Pass
 	}
 	return chart.Unsure

@@ -157,7 +157,7 @@ func frontChart(r Run) *Figure {
 // worstChart draws the metric of the worst threshold that did not pass, against the load; nil if
 // every threshold passed.
 func worstChart(r Run) *Figure {
-	var worst *report.Verdict
+	var worst *verdict.Verdict
 	for i := range r.Verdicts {
 		if v := &r.Verdicts[i]; v.Threshold != nil && v.Status() < verdict.StatusWarning && (worst == nil || v.Status() < worst.Status()) {
 			worst = v

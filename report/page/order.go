@@ -91,7 +91,7 @@ func serversOf(r Run) []Section {
 			}
 		}
 		blocks := []Block{{Text: strings.Join(append([]string{"server " + r.title(s.Address)}, facts...), " · ")}}
-		list := checks(r, func(v *report.Verdict) bool { return v.Kind == "server" && v.Server == s.Address })
+		list := checks(r, func(v *verdict.Verdict) bool { return v.Kind == "server" && v.Server == s.Address })
 		blocks = append(blocks, Block{Checks: list})
 		failed := slices.ContainsFunc(list, func(c Check) bool { return c.Status == verdict.StatusError })
 		if s.Error != "" && !failed {
@@ -132,7 +132,7 @@ func workloads(r Run, checked bool) []Section {
 // otherChecks returns the checks that belong to no workload and to no server of the run.
 func otherChecks(runs []Run) Section {
 	r := runs[0]
-	list := checks(r, func(v *report.Verdict) bool {
+	list := checks(r, func(v *verdict.Verdict) bool {
 		return v.Workload == "" && (v.Kind != "server" || r.Run.Server(v.Server) == nil)
 	})
 	return Section{Blocks: []Block{{Checks: list}}}

@@ -99,12 +99,12 @@ func TestSelectKeepsFailures(t *testing.T) {
 // fiveServers returns a document of n comparisons with the same control. Every threshold is met. The
 // last comparison misses its requirements.
 func fiveServers(n int) *report.Document {
-	d := &report.Document{Outcome: report.Fail, ExitCode: 1, Run: ofServers("base"),
+	d := &report.Document{Outcome: verdict.Fail, ExitCode: 1, Run: ofServers("base"),
 		Workloads: []report.Workload{{Address: "chat", Servers: []string{"base"}, Bounds: []report.Bound{{Threshold: ttftP95(), At: []string{"8"}}}}}}
 	held := func(server string) {
 		d.Cases = append(d.Cases, measuredAt(server, "8", metric.ClosedLoop, 8, 80))
 		th := ttftP95()
-		d.Verdicts = append(d.Verdicts, report.Verdict{Kind: "sla", Server: server, Workload: "chat", Level: "8", Name: "sla.ttft.p95 at 8", Outcome: report.Pass, Severity: "error",
+		d.Verdicts = append(d.Verdicts, verdict.Verdict{Kind: "sla", Server: server, Workload: "chat", Level: "8", Name: "sla.ttft.p95 at 8", Outcome: verdict.Pass, Severity: "error",
 			Threshold: &th, Test: verdict.Test{Value: some(0.3)}})
 	}
 	held("base")
@@ -116,14 +116,14 @@ func fiveServers(n int) *report.Document {
 			Decisions: []compare.Decision{{Workload: "chat", Level: "8", Answer: "no difference"}}}
 		for j := range 4 {
 			c.Changes = append(c.Changes, compare.Change{Workload: "chat", Level: fmt.Sprint(8 + j), Metric: metric.MustLookup("ttft"), Stat: metric.Stat{Kind: metric.Mean}, Severity: "error",
-				Shift: compare.Shift{Control: some(1), Candidate: some(1), Change: some(0.001)}, Limit: some(0.05), Outcome: report.Inconclusive})
+				Shift: compare.Shift{Control: some(1), Candidate: some(1), Change: some(0.001)}, Limit: some(0.05), Outcome: verdict.Inconclusive})
 		}
 		d.Comparisons = append(d.Comparisons, c)
 	}
 	last := d.Comparisons[n-1]
 	for _, name := range []string{"throughput", "e2e", "ttft"} {
 		last.Changes = append(last.Changes, compare.Change{Workload: "chat", Level: "8", Metric: metric.MustLookup(name), Severity: "error",
-			Shift: compare.Shift{Control: some(1), Candidate: some(1.4), Change: some(0.4), Interval: verdict.Interval{Low: some(0.3), High: some(0.5)}}, Limit: some(0.05), Outcome: report.Fail, Direction: "worse"})
+			Shift: compare.Shift{Control: some(1), Candidate: some(1.4), Change: some(0.4), Interval: verdict.Interval{Low: some(0.3), High: some(0.5)}}, Limit: some(0.05), Outcome: verdict.Fail, Direction: "worse"})
 	}
 	return d
 }
@@ -151,13 +151,13 @@ func TestCommentHasEveryFailure(t *testing.T) {
 func TestChangesAreRanked(t *testing.T) {
 	limit := some(0.05)
 	d := &report.Document{Comparisons: []*compare.Comparison{{Changes: []compare.Change{
-		{Workload: "chat", Level: "8", Metric: metric.MustLookup("e2e"), Outcome: report.Skipped},
-		{Workload: "chat", Level: "8", Metric: metric.MustLookup("itl"), Outcome: report.Skipped, Direction: "worse"},
-		{Workload: "chat", Level: "8", Metric: metric.MustLookup("ttft"), Outcome: report.Pass, Limit: limit},
-		{Workload: "chat", Level: "8", Metric: metric.MustLookup("speed"), Outcome: report.Pass, Limit: limit},
-		{Workload: "chat", Level: "capacity", OfCapacity: true, Metric: metric.Def{Title: "capacity"}, Outcome: report.Skipped},
-		{Workload: "rag", Level: "4", Metric: metric.MustLookup("ttft"), Outcome: report.Inconclusive, Limit: limit},
-		{Workload: "rag", Level: "4", Metric: metric.MustLookup("e2e"), Outcome: report.Fail, Limit: limit},
+		{Workload: "chat", Level: "8", Metric: metric.MustLookup("e2e"), Outcome: verdict.Skipped},
+		{Workload: "chat", Level: "8", Metric: metric.MustLookup("itl"), Outcome: verdict.Skipped, Direction: "worse"},
+		{Workload: "chat", Level: "8", Metric: metric.MustLookup("ttft"), Outcome: verdict.Pass, Limit: limit},
+		{Workload: "chat", Level: "8", Metric: metric.MustLookup("speed"), Outcome: verdict.Pass, Limit: limit},
+		{Workload: "chat", Level: "capacity", OfCapacity: true, Metric: metric.Def{Title: "capacity"}, Outcome: verdict.Skipped},
+		{Workload: "rag", Level: "4", Metric: metric.MustLookup("ttft"), Outcome: verdict.Inconclusive, Limit: limit},
+		{Workload: "rag", Level: "4", Metric: metric.MustLookup("e2e"), Outcome: verdict.Fail, Limit: limit},
 	}}}}
 	var got []string
 	for _, r := range changes(Run{Document: d}).Rows {
@@ -170,7 +170,7 @@ func TestChangesAreRanked(t *testing.T) {
 // What a server carries does not depend on the requirements of a comparison.
 func TestCarriedIsNotCompared(t *testing.T) {
 	d := fiveServers(2)
-	d.Verdicts = append(d.Verdicts, report.Verdict{Kind: "compare", Server: "candidate1", Workload: "chat", Level: "8", Name: "compare.x.improve.throughput at 8", Outcome: report.Fail, Severity: "error"})
+	d.Verdicts = append(d.Verdicts, verdict.Verdict{Kind: "compare", Server: "candidate1", Workload: "chat", Level: "8", Name: "compare.x.improve.throughput at 8", Outcome: verdict.Fail, Severity: "error"})
 	r := named([]*report.Document{d})[0]
 	for _, server := range []string{"base", "candidate1"} {
 		if class, said := carries(r, &d.Workloads[0], server); class != Passed || !strings.HasPrefix(said, "holds at 8") {
@@ -183,7 +183,7 @@ func TestCarriedIsNotCompared(t *testing.T) {
 func TestNotEnoughIsNotWorse(t *testing.T) {
 	c := &compare.Comparison{Decisions: []compare.Decision{{Workload: "chat", Level: "8", Answer: "no"}}, Changes: []compare.Change{{
 		Workload: "chat", Level: "8", Metric: metric.MustLookup("throughput"), Severity: "error", Improve: true,
-		Shift: compare.Shift{Change: some(0.0013)}, Limit: some(0.02), Outcome: report.Fail, Direction: "better"}}}
+		Shift: compare.Shift{Change: some(0.0013)}, Limit: some(0.02), Outcome: verdict.Fail, Direction: "better"}}}
 	must.Same(t, "the answer", "not better", answerWord(c, &c.Decisions[0]))
 	got := changeVerdict(&c.Changes[0])
 	must.Hold(t, got.Class == Failed && got.Text == "failed: not improved enough", "the verdict is %+v", got)
@@ -216,7 +216,7 @@ func TestChoice(t *testing.T) {
 			d.Comparisons = append(d.Comparisons, &compare.Comparison{Control: "base", Candidate: string(rune('a' + i)), Decisions: list})
 		}
 		if tt.failed != "" {
-			d.Verdicts = []report.Verdict{{Kind: "sla", Server: tt.failed, Workload: "chat", Outcome: report.Fail, Severity: "error"}}
+			d.Verdicts = []verdict.Verdict{{Kind: "sla", Server: tt.failed, Workload: "chat", Outcome: verdict.Fail, Severity: "error"}}
 		}
 		must.Same(t, tt.name, tt.want, choice(Run{Document: d}))
 	}
@@ -225,10 +225,10 @@ func TestChoice(t *testing.T) {
 // A capacity above a level that failed is shown as disputed, in every place that shows it.
 func TestDisputedCapacity(t *testing.T) {
 	th := ttftP95()
-	d := &report.Document{Run: ofServers("gpu"), Outcome: report.Fail,
+	d := &report.Document{Run: ofServers("gpu"), Outcome: verdict.Fail,
 		Workloads: []report.Workload{{Address: "chat", Servers: []string{"gpu"}, Bounds: []report.Bound{{Threshold: th, Capacity: true}}}},
 		Cases:     []report.Case{measuredAt("gpu", "4", metric.ClosedLoop, 4, 8)},
-		Verdicts:  []report.Verdict{{Kind: "sla", Server: "gpu", Workload: "chat", Level: "4", Name: "sla.ttft.p95 at 4", Outcome: report.Fail, Severity: "error", Threshold: &th, Test: verdict.Test{Value: some(4)}}}}
+		Verdicts:  []verdict.Verdict{{Kind: "sla", Server: "gpu", Workload: "chat", Level: "4", Name: "sla.ttft.p95 at 4", Outcome: verdict.Fail, Severity: "error", Threshold: &th, Test: verdict.Test{Value: some(4)}}}}
 	d.Run.Capacities = []*metric.Capacity{{Server: "gpu", Workload: "chat", Over: "closed", Bracket: metric.Bracket{Kind: "exact", Pass: 5, Fail: 6}, Line: "5 requests in flight"}}
 	r := named([]*report.Document{d})[0]
 	const want = "disputed: failed at 4"
@@ -240,7 +240,7 @@ func TestDisputedCapacity(t *testing.T) {
 	} {
 		must.Hold(t, strings.Contains(said, want), "the %s says %q", name, said)
 	}
-	d.Verdicts[0].Outcome = report.Pass
+	d.Verdicts[0].Outcome = verdict.Pass
 	got := r.Disputed(d.Run.Capacities[0])
 	must.Hold(t, got == nil, "disputed by %q without a failure", got)
 }
@@ -258,7 +258,7 @@ func TestTiles(t *testing.T) {
 	}
 	d := &report.Document{Run: ofServers("a", "b"), Plan: report.Plan{Servers: []report.Server{{Address: "a", ElectricityOnly: true}}}, Cases: []report.Case{
 		at("a", "8", "closed", 8, 100, 3), at("a", "16", "closed", 16, 150, 2), at("a", "9 req/s", "rate", 0, 400, 1), at("b", "8", "closed", 8, 900, 0.1),
-	}, Verdicts: []report.Verdict{{Kind: "sla", Server: "a", Workload: "chat", Level: "16", Outcome: report.Fail, Severity: "error"}}}
+	}, Verdicts: []verdict.Verdict{{Kind: "sla", Server: "a", Workload: "chat", Level: "16", Outcome: verdict.Fail, Severity: "error"}}}
 	got := map[string]string{}
 	for _, x := range tiles(named([]*report.Document{d})[0]) {
 		got[x.Label] = x.Value

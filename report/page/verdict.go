@@ -34,7 +34,7 @@ func folded(list []Check, what, rest string) Block {
 	return fold(verdict.Count(len(list), what)+rest, Block{Checks: list})
 }
 
-func checks(r Run, of func(*report.Verdict) bool) []Check {
+func checks(r Run, of func(*verdict.Verdict) bool) []Check {
 	var out []Check
 	for i := range r.Verdicts {
 		if v := &r.Verdicts[i]; of(v) {
@@ -45,7 +45,7 @@ func checks(r Run, of func(*report.Verdict) bool) []Check {
 }
 
 // underResult returns the check of a capacity without what stands in the result above it.
-func underResult(r Run, v *report.Verdict) Check {
+func underResult(r Run, v *verdict.Verdict) Check {
 	c := check(r, v)
 	limit := r.Capacity(v.Workload, v.Server)
 	if v.Kind != "capacity" || limit == nil || !report.States(v, limit) {
@@ -55,10 +55,10 @@ func underResult(r Run, v *report.Verdict) Check {
 	if limit.Require > 0 {
 		c.Message = "the plan requires " + limit.Named(limit.Require)
 	}
-	if v.Outcome == report.Error {
+	if v.Outcome == verdict.Error {
 		c.Message = strings.TrimSuffix("no load certainly passed or failed: "+Line(limit.Reason)+"; "+c.Message, "; ")
 	}
-	if v.Outcome == report.Inconclusive {
+	if v.Outcome == verdict.Inconclusive {
 		c.Message = strings.TrimPrefix(c.Message+": "+Line(v.Needs), ": ")
 	}
 	facts := lines(r.Facts(limit))
@@ -69,7 +69,7 @@ func underResult(r Run, v *report.Verdict) Check {
 // unmet returns the checks that did not pass, the worst first. It leaves out checks that the plan or
 // the budget skipped.
 func unmet(r Run) []Check {
-	list := checks(r, func(v *report.Verdict) bool { return v.Status() != verdict.StatusPass && v.Outcome != report.Skipped })
+	list := checks(r, func(v *verdict.Verdict) bool { return v.Status() != verdict.StatusPass && v.Outcome != verdict.Skipped })
 	slices.SortStableFunc(list, func(a, b Check) int { return cmp.Compare(a.Status, b.Status) })
 	return list
 }
@@ -155,24 +155,24 @@ func meaning(d *report.Document) (class, sentence string) {
 	switch {
 	case d.ExitCode == 130:
 		return "error", "The run was interrupted, so it decides nothing. The measurements until then are below."
-	case d.Outcome == report.Pass && d.ExitCode == 0 && d.Partial:
+	case d.Outcome == verdict.Pass && d.ExitCode == 0 && d.Partial:
 		return "pass", "Every requirement that was checked was met. Parts of the plan were left out on request, so this is not a verdict on the whole plan."
-	case d.Outcome == report.Pass && d.ExitCode == 0 && d.Tally().Required == 0 && d.Uncompared() != "":
+	case d.Outcome == verdict.Pass && d.ExitCode == 0 && d.Tally().Required == 0 && d.Uncompared() != "":
 		return "pass", "No requirement was judged, so this report shows measurements without a verdict on them."
-	case d.Outcome == report.Pass && d.ExitCode == 0 && d.Tally().Required == 0:
+	case d.Outcome == verdict.Pass && d.ExitCode == 0 && d.Tally().Required == 0:
 		return "pass", "The plan requires nothing, so this report shows measurements without a verdict on them."
-	case d.Outcome == report.Pass && d.ExitCode == 0:
+	case d.Outcome == verdict.Pass && d.ExitCode == 0:
 		return "pass", "Every requirement of the plan was met" + confidence(d) + "."
-	case d.Outcome == report.Fail:
+	case d.Outcome == verdict.Fail:
 		return "fail", "At least one requirement was not met" + confidence(d) + ". What failed is listed first."
-	case d.Outcome == report.Inconclusive:
+	case d.Outcome == verdict.Inconclusive:
 		return "unsure", "The measurements do not decide every requirement" + confidence(d) + "."
 	}
 	return "error", "Something could not be measured, so there is no verdict on it. A missing measurement never passes."
 }
 
 func unmetWords(r Run) string {
-	if r.Outcome != report.Fail {
+	if r.Outcome != verdict.Fail {
 		return ""
 	}
 	t := r.Tally()
@@ -192,7 +192,7 @@ func unmetWords(r Run) string {
 	return s + "."
 }
 
-func failed(r Run, v *report.Verdict) string {
+func failed(r Run, v *verdict.Verdict) string {
 	name := Line(v.Name)
 	if th := v.Threshold; th != nil {
 		name = Line(th.Title())
@@ -220,12 +220,12 @@ func confidence(d *report.Document) string {
 	return " at " + metric.Format(metric.Ratio, d.Plan.Confidence) + " confidence"
 }
 
-func check(r Run, v *report.Verdict) Check {
+func check(r Run, v *verdict.Verdict) Check {
 	s := statuses[v.Status()]
 	c := Check{
 		Status: v.Status(), Kind: v.Kind, Class: s[0], Sign: s[1], Word: s[2],
 		Name: Line(v.Name), Title: checkName(r, v), Message: Line(v.Explain()), Short: inShort(v),
-		Change: v.Kind == "compare" && v.Workload != "", Skipped: v.Outcome == report.Skipped, Quoted: len(v.NotesOf(verdict.Quote)) > 0,
+		Change: v.Kind == "compare" && v.Workload != "", Skipped: v.Outcome == verdict.Skipped, Quoted: len(v.NotesOf(verdict.Quote)) > 0,
 	}
 	if v.Workload != "" {
 		c.Where = r.title(v.Workload) + r.serverSuffix(v.Server)
@@ -253,7 +253,7 @@ func check(r Run, v *report.Verdict) Check {
 // inShort returns the message of a threshold in fewer and fewer words: without the name of the
 // metric, then only value and limit with the number of requests, then without that number. It
 // returns nil if the verdict is not on a threshold.
-func inShort(v *report.Verdict) []string {
+func inShort(v *verdict.Verdict) []string {
 	th := v.Threshold
 	if th == nil {
 		return nil
@@ -275,7 +275,7 @@ func inShort(v *report.Verdict) []string {
 
 // checkName returns a readable name of a verdict. For a threshold it is the name of the metric, its
 // statistic and the level.
-func checkName(r Run, v *report.Verdict) string {
+func checkName(r Run, v *verdict.Verdict) string {
 	switch {
 	case v.Threshold == nil:
 		return Line(v.Name)
@@ -286,7 +286,7 @@ func checkName(r Run, v *report.Verdict) string {
 }
 
 // checkLabel names a check without its level.
-func checkLabel(v *report.Verdict) string {
+func checkLabel(v *verdict.Verdict) string {
 	switch {
 	case v.Threshold == nil:
 		return Line(v.Check())
@@ -317,7 +317,7 @@ func requirements(runs []Run) Section {
 func matrices(r Run, workload string) []*Table {
 	type key struct{ server, workload string }
 	var order []key
-	list := map[key][]*report.Verdict{}
+	list := map[key][]*verdict.Verdict{}
 	for i := range r.Verdicts {
 		v := &r.Verdicts[i]
 		if v.Threshold == nil || workload != "" && v.Workload != workload {
@@ -339,7 +339,7 @@ func matrices(r Run, workload string) []*Table {
 	return out
 }
 
-func matrix(r Run, list []*report.Verdict) *Table {
+func matrix(r Run, list []*verdict.Verdict) *Table {
 	t := &Table{Columns: Heads("Must hold")}
 	var levels []string
 	for _, v := range list {

@@ -76,7 +76,7 @@ func levelStatus(r Run, c *report.Case) (worst verdict.Status, judged bool) {
 	worst = verdict.StatusPass
 	for i := range r.Verdicts {
 		v := &r.Verdicts[i]
-		if v.Server != c.Server || v.Workload != c.Workload || v.Level != c.Name || v.Outcome == report.Skipped || v.Kind == "compare" {
+		if v.Server != c.Server || v.Workload != c.Workload || v.Level != c.Name || v.Outcome == verdict.Skipped || v.Kind == "compare" {
 			continue
 		}
 		// If the verdict on the load failed, the case fails. If it passed, that says nothing about

@@ -11,9 +11,9 @@ import (
 
 // Write prints a report for a terminal. It needs nothing but the document.
 func ExampleWrite() {
-	d := &report.Document{Run: &metric.Run{Tool: "1.0"}, Plan: report.Plan{Path: "chat.hcl"}, Outcome: report.Fail, ExitCode: 1, Verdicts: []report.Verdict{
-		{Kind: "sla", Name: "ttft p95 at 8", Outcome: report.Fail, Severity: "error", Message: "9.1 s > 8 s", Place: verdict.Place{File: "chat.hcl", Line: 12}},
-		{Kind: "sla", Name: "success at 8", Outcome: report.Pass, Severity: "error", Message: "100%"},
+	d := &report.Document{Run: &metric.Run{Tool: "1.0"}, Plan: report.Plan{Path: "chat.hcl"}, Outcome: verdict.Fail, ExitCode: 1, Verdicts: []verdict.Verdict{
+		{Kind: "sla", Name: "ttft p95 at 8", Outcome: verdict.Fail, Severity: "error", Message: "9.1 s > 8 s", Place: verdict.Place{File: "chat.hcl", Line: 12}},
+		{Kind: "sla", Name: "success at 8", Outcome: verdict.Pass, Severity: "error", Message: "100%"},
 	}}
 	if err := terminal.Write(os.Stdout, d, 80, false); err != nil {
 		panic(err)
