@@ -30,7 +30,7 @@ var crashSignals = []os.Signal{syscall.SIGQUIT, syscall.SIGABRT, syscall.SIGSEGV
 
 // supervise runs a command line that starts servers in a new process. If that process crashes or is
 // killed, supervise ends its servers and reports that nothing was measured. The exit code is then
-// assert.ExitError: the Go runtime's own 2 would mean a wrong plan. If the command line starts no
+// verdict.ExitError: the Go runtime's own 2 would mean a wrong plan. If the command line starts no
 // servers, ok is false.
 func supervise(root *cobra.Command, args, environ []string, s Streams) (code int, ok bool) {
 	if !startsServers(root, args) {
