@@ -22,6 +22,7 @@ type Fleet struct {
 	members []*member
 	flights map[int64]*flight
 	orders  int64 // orders so far
+	order   order // the last one
 	servers int   // servers so far
 	makers  map[*prompt.Maker]int
 	meets   meeting
@@ -156,7 +157,8 @@ func (t *transport) Send(ctx context.Context, r *client.Request, s client.Stream
 	}
 	known := x.Sample()
 	m := t.owner(known)
-	o, err := orderOf(r)
+	o := &t.order
+	err := o.orders(r)
 	if err == nil && t.gone != nil {
 		err = t.gone
 	}

@@ -53,8 +53,6 @@ type Host struct {
 type session struct {
 	*member
 	out   *mail
-	have  atomic.Int64 // lines that came
-	dealt int          // lines that the loop has dealt with
 	heard atomic.Int64 // when something came last
 	ended atomic.Int64 // when the link broke; 0 if it holds
 
@@ -213,9 +211,12 @@ func (h *Host) links(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
-	fmt.Fprintf(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\nTokgate-Has: %d\r\n\r\n", protocol, s.have.Load())
+	fmt.Fprintf(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\nTokgate-Has: %d\r\n\r\n", protocol, s.out.has())
 	s.ended.Store(0)
-	err = s.out.carry(ctx, conn, func() { h.hears(s) }, func(line []byte) error { return h.passes(s, line) })
+	err = s.out.carry(ctx, conn, h.loop.Post, func() { h.hears(s) }, func(line []byte) (func(), error) {
+		do, err := s.opens(line)
+		return func() { do(h.Fleet) }, err
+	})
 	if _, ok := errors.AsType[*broken](err); ok {
 		h.breaks(s, err)
 	}
@@ -232,23 +233,6 @@ func (h *Host) hears(s *session) {
 	if last := time.Duration(s.heard.Swap(int64(now))); now-last > silence {
 		h.loop.Post(func() { h.silent(s.member, last, now) })
 	}
-}
-
-// passes hands a line on to the loop, and acknowledges it when the loop has dealt with it.
-func (h *Host) passes(s *session, line []byte) error {
-	do, err := s.opens(line)
-	if err != nil {
-		return &broken{err}
-	}
-	s.have.Add(1)
-	h.loop.Post(func() {
-		do(h.Fleet)
-		h.loop.Post(func() { // after the run has recorded it
-			s.dealt++
-			s.out.dealt(s.dealt)
-		})
-	})
-	return nil
 }
 
 // Wait runs the loop until all workers have joined, a worker was lost, or ctx ends. If some do not join within a

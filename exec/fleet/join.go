@@ -49,8 +49,6 @@ type joined struct {
 	via     atomic.Pointer[http.Client]
 	session string // drawn here
 	out     *mail
-	have    atomic.Int64 // lines of the controller that came
-	dealt   int          // lines that were dealt with
 	heard   atomic.Int64 // when something came last
 	asking  bool         // for the time
 	times   exchanges
@@ -277,7 +275,7 @@ func (w *joined) link() {
 	w.dialed = w.Clock.Now()
 	w.via.Swap(w.client()).CloseIdleConnections() // the connection may be dead
 	w.links++
-	path := fmt.Sprintf("/link?session=%s&link=%d&has=%d", w.session, w.links, w.have.Load())
+	path := fmt.Sprintf("/link?session=%s&link=%d&has=%d", w.session, w.links, w.out.has())
 	go func() {
 		err := w.carry(ctx, path)
 		w.Clock.Post(func() {
@@ -325,18 +323,12 @@ func (w *joined) carry(ctx context.Context, path string) error {
 		return &broken{err}
 	}
 	heard := func() { w.heard.Store(int64(w.Clock.Now())) }
-	return w.out.carry(ctx, link, heard, func(line []byte) error {
+	return w.out.carry(ctx, link, w.Clock.Post, heard, func(line []byte) (func(), error) {
 		var m message
 		if err := json.Unmarshal(line, &m); err != nil {
-			return &broken{fmt.Errorf("what the controller sent cannot be read: %w", err)}
+			return nil, fmt.Errorf("what the controller sent cannot be read: %w", err)
 		}
-		w.have.Add(1)
-		w.Clock.Post(func() {
-			w.takes(&m)
-			w.dealt++
-			w.out.dealt(w.dealt)
-		})
-		return nil
+		return func() { w.takes(&m) }, nil
 	})
 }
 

@@ -23,7 +23,8 @@ type mail struct {
 	first int      // number of the first of them
 	next  int      // number of the line to write next
 	size  int      // bytes
-	read  int      // lines of the other side that were dealt with
+	came  int      // lines of the other side
+	read  int      // those of them that were dealt with
 	told  int      // the last of these that was acknowledged
 	alive bool
 	full  bool
@@ -83,11 +84,18 @@ func (m *mail) live() {
 	m.rouse()
 }
 
-// dealt acknowledges lines of the other side up to n, with what is written next.
+// has returns how many lines of the other side came.
+func (m *mail) has() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.came
+}
+
+// dealt acknowledges n more lines of the other side, with what is written next.
 func (m *mail) dealt(n int) {
 	m.mu.Lock()
-	m.read = n
-	m.mu.Unlock()
+	defer m.mu.Unlock()
+	m.read += n
 }
 
 // from begins a new link, on which the other side has n lines.
@@ -138,9 +146,10 @@ func (m *mail) write(to *bytes.Buffer) {
 	}
 }
 
-// carry carries the lines of both sides over a link until it breaks or ctx ends, and closes it. It calls takes
-// with each line of the other side, and heard whenever something came.
-func (m *mail) carry(ctx context.Context, link io.ReadWriteCloser, heard func(), takes func([]byte) error) error {
+// carry carries the lines of both sides over a link until it breaks or ctx ends, and closes it. It calls heard
+// whenever something came, and opens with each line of the other side. What opens returns is called in the loop: all
+// that came at once in one function, because to wake the loop costs more than the lines.
+func (m *mail) carry(ctx context.Context, link io.ReadWriteCloser, post func(func()), heard func(), opens opener) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var writer sync.WaitGroup
 	defer writer.Wait()
@@ -163,34 +172,71 @@ func (m *mail) carry(ctx context.Context, link io.ReadWriteCloser, heard func(),
 			}
 		}
 	})
-	in := bufio.NewScanner(link)
+	err := m.reads(link, post, heard, opens)
+	if _, ok := errors.AsType[*broken](err); ok {
+		return err
+	}
+	return cmp.Or(context.Cause(ctx), err, errors.New("the other side closed it"))
+}
+
+// reads reads the lines of the other side until the link breaks.
+func (m *mail) reads(link io.Reader, post func(func()), heard func(), opens opener) error {
+	var all []func()
+	deal := func() {
+		if dos := all; len(dos) > 0 {
+			all = nil
+			post(func() {
+				for _, do := range dos {
+					do()
+				}
+				post(func() { m.dealt(len(dos)) }) // after the run has recorded them
+			})
+		}
+	}
+	defer deal()
+	in := bufio.NewScanner(reading(func(b []byte) (int, error) {
+		deal()
+		n, err := link.Read(b)
+		if n > 0 {
+			heard()
+		}
+		return n, err
+	}))
 	in.Buffer(make([]byte, 0, 64<<10), mostLine)
 	in.Split(wholeLine)
 	for in.Scan() {
-		heard()
 		line := in.Bytes()
-		if len(line) == 0 || line[0] != 'A' {
-			if err := takes(line); err != nil {
-				return err
+		if bytes.HasPrefix(line, []byte{'A'}) {
+			if err := m.acknowledged(string(line[1:])); err != nil {
+				return &broken{err}
 			}
 			continue
 		}
-		n, err := strconv.Atoi(string(line[1:]))
-		m.mu.Lock()
-		if err != nil || n > m.next {
-			err = errors.New("it acknowledged what was not sent")
-		} else {
-			m.drop(n)
-		}
-		m.mu.Unlock()
+		do, err := opens(line)
 		if err != nil {
 			return &broken{err}
 		}
+		m.mu.Lock()
+		m.came++
+		m.mu.Unlock()
+		all = append(all, do)
 	}
 	if errors.Is(in.Err(), bufio.ErrTooLong) {
 		return &broken{fmt.Errorf("it sent a line of more than %d MiB", mostLine>>20)} // and would again
 	}
-	return cmp.Or(context.Cause(ctx), in.Err(), errors.New("the other side closed it"))
+	return in.Err()
+}
+
+// acknowledged forgets the lines up to a number, which the other side has dealt with.
+func (m *mail) acknowledged(number string) error {
+	n, err := strconv.Atoi(number)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err != nil || n > m.next {
+		return errors.New("it acknowledged what was not sent")
+	}
+	m.drop(n)
+	return nil
 }
 
 // wholeLine splits into lines. The part of a line after which a link breaks is none: it comes again.
@@ -203,6 +249,14 @@ func wholeLine(data []byte, end bool) (advance int, line []byte, err error) {
 	}
 	return 0, nil, nil
 }
+
+// opener returns what a line means. It returns an error if the line is none of the other side.
+type opener func(line []byte) (func(), error)
+
+// reading is an io.Reader.
+type reading func([]byte) (int, error)
+
+func (r reading) Read(b []byte) (int, error) { return r(b) }
 
 // broken is an error of the other side, after which the two cannot go on. Any other error is of the link.
 type broken struct{ error }

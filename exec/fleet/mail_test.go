@@ -23,10 +23,9 @@ type side struct {
 }
 
 func (s *side) carries(ctx context.Context, c net.Conn) error {
-	return s.carry(ctx, c, func() {}, func(line []byte) error {
-		s.got = append(s.got, string(line))
-		s.dealt(len(s.got))
-		return nil
+	return s.carry(ctx, c, func(f func()) { f() }, func() {}, func(line []byte) (func(), error) {
+		text := string(line)
+		return func() { s.got = append(s.got, text) }, nil
 	})
 }
 
@@ -95,9 +94,9 @@ func TestMailRefuses(t *testing.T) {
 	m := newMail()
 	m.put([]byte("x"), false)
 	must.Hold(t, m.from(2) != nil && m.from(-1) != nil, "it goes on from lines that there are not")
-	err := m.carry(t.Context(), heardOnly{strings.NewReader("A2\n")}, func() {}, nil)
+	err := m.carry(t.Context(), heardOnly{strings.NewReader("A2\n")}, nil, func() {}, nil)
 	must.Hold(t, err != nil && strings.Contains(err.Error(), "not sent"), "an acknowledgement of nothing gave %v", err)
-	err = m.carry(t.Context(), heardOnly{strings.NewReader(strings.Repeat("x", mostLine+1))}, func() {}, nil)
+	err = m.carry(t.Context(), heardOnly{strings.NewReader(strings.Repeat("x", mostLine+1))}, nil, func() {}, nil)
 	_, forever := errors.AsType[*broken](err)
 	must.Hold(t, forever, "a line that is too long gave %v", err)
 	for range 3 {
