@@ -3,7 +3,7 @@
 // streams that costs more than reading them.
 //
 // A Pool writes a request at once, on an open connection. On Linux a few pollers, at most one for each
-// core but one, read all connections; elsewhere a goroutine reads each of them. The parser of net/http reads the
+// core, read all connections; elsewhere a goroutine reads each of them. The parser of net/http reads the
 // head of an answer, and a frame removes the framing of the body. What a Taker gets is what it would
 // get from net/http: FuzzPaths of exec/client compares the two.
 //

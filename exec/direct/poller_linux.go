@@ -201,14 +201,12 @@ var pollers struct {
 const enough = 512
 
 // choose returns the poller for another connection, which it reads as long as the connection lives. The
-// parameter n is Config.Pollers; 0 leaves one core to what sends and records, and to a server on this machine:
-// beside one, a poller on each core stamps first chunks later than one fewer (BenchmarkPollers). It returns nil
-// if the system does not allow a poller.
+// parameter n is Config.Pollers. It returns nil if the system does not allow a poller.
 func choose(n int) *poller {
 	pollers.Lock()
 	defer pollers.Unlock()
 	var least *poller
-	most, lowest := cmp.Or(n, max(runtime.GOMAXPROCS(0)-1, 1)), 0
+	most, lowest := cmp.Or(n, runtime.GOMAXPROCS(0)), 0
 	for _, p := range pollers.list[:min(most, len(pollers.list))] {
 		load := p.load()
 		if n == 0 && load < enough {

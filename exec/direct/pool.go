@@ -18,7 +18,7 @@ type Config struct {
 	// IdleTimeout is how long an unused connection stays open.
 	IdleTimeout time.Duration
 	// Pollers is the number of pollers over which connections are spread (Linux). 0 means one for each
-	// 512 connections of the process, but at most one for each core but one.
+	// 512 connections of the process, but at most one for each core.
 	Pollers int
 	// Fresh is set if each request gets a connection of its own.
 	Fresh *atomic.Bool

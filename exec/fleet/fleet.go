@@ -22,7 +22,6 @@ type Fleet struct {
 	members []*member
 	flights map[int64]*flight
 	orders  int64 // orders so far
-	order   order // the last one
 	servers int   // servers so far
 	makers  map[*prompt.Maker]int
 	meets   meeting
@@ -157,8 +156,7 @@ func (t *transport) Send(ctx context.Context, r *client.Request, s client.Stream
 	}
 	known := x.Sample()
 	m := t.owner(known)
-	o := &t.order
-	err := o.orders(r)
+	o, err := orderOf(r)
 	if err == nil && t.gone != nil {
 		err = t.gone
 	}

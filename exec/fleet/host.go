@@ -209,6 +209,7 @@ func (h *Host) links(w http.ResponseWriter, r *http.Request) {
 	}
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
+		http.Error(w, "the link cannot take over its connection: "+err.Error(), http.StatusInternalServerError)
 		return
 	}
 	fmt.Fprintf(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\nTokgate-Has: %d\r\n\r\n", protocol, s.out.has())

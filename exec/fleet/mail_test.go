@@ -89,6 +89,20 @@ func (c *cutting) Write(p []byte) (int, error) {
 	return n, nil
 }
 
+// Lines that come at once wake the loop once, and are acknowledged when the loop has dealt with all of them.
+func TestMailWakesOnce(t *testing.T) {
+	m, wakes := newMail(), []func(){}
+	_ = m.carry(t.Context(), heardOnly{strings.NewReader("one\ntwo\nA0\nthree\n")}, func(f func()) { wakes = append(wakes, f) }, func() {},
+		func([]byte) (func(), error) { return func() {}, nil })
+	must.Same(t, "lines that came", 3, m.has())
+	must.Same(t, "times that the loop was woken", 1, len(wakes))
+	must.Same(t, "lines that were dealt with before", 0, m.read)
+	wakes[0]()
+	must.Same(t, "lines that were dealt with before the run recorded them", 0, m.read)
+	wakes[1]()
+	must.Same(t, "lines that were dealt with", 3, m.read)
+}
+
 // What the other side cannot have is refused.
 func TestMailRefuses(t *testing.T) {
 	m := newMail()

@@ -116,9 +116,9 @@ type tokens struct {
 	At time.Duration `json:"at"`
 }
 
-// orders makes o the order of a request without its prompt's recipe.
-func (o *order) orders(r *client.Request) error {
-	*o = order{
+// orderOf returns the order of a request without its prompt's recipe.
+func orderOf(r *client.Request) (*order, error) {
+	o := &order{
 		Patient: r.Patient, Text: r.Prompt.Text, More: r.Prompt.More, IDs: r.Prompt.IDs, Chat: r.Prompt.Messages,
 		Fields: r.Prompt.Fields, Parts: r.Prompt.Parts,
 		request: request{
@@ -129,14 +129,14 @@ func (o *order) orders(r *client.Request) error {
 	for name, v := range r.Extra {
 		raw, err := json.Marshal(v)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if o.Extra == nil {
 			o.Extra = map[string]json.RawMessage{}
 		}
 		o.Extra[name] = raw
 	}
-	return nil
+	return o, nil
 }
 
 // request returns the request of an order. makers are the makers of recipes, by number.
