@@ -91,11 +91,11 @@ func (m *mail) has() int {
 	return m.came
 }
 
-// dealt acknowledges n more lines of the other side, with what is written next.
-func (m *mail) dealt(n int) {
+// dealt acknowledges one more line of the other side, with what is written next.
+func (m *mail) dealt() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.read += n
+	m.read++
 }
 
 // from begins a new link, on which the other side has n lines.
@@ -147,8 +147,8 @@ func (m *mail) write(to *bytes.Buffer) {
 }
 
 // carry carries the lines of both sides over a link until it breaks or ctx ends, and closes it. It calls heard
-// whenever something came, and opens with each line of the other side. What opens returns is called in the loop: all
-// that came at once in one function, because to wake the loop costs more than the lines.
+// whenever a line came, and opens with each line of the other side. What opens returns is posted to the loop. The line
+// is acknowledged once the run has recorded it.
 func (m *mail) carry(ctx context.Context, link io.ReadWriteCloser, post func(func()), heard func(), opens opener) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var writer sync.WaitGroup
@@ -181,30 +181,11 @@ func (m *mail) carry(ctx context.Context, link io.ReadWriteCloser, post func(fun
 
 // reads reads the lines of the other side until the link breaks.
 func (m *mail) reads(link io.Reader, post func(func()), heard func(), opens opener) error {
-	var all []func()
-	deal := func() {
-		if dos := all; len(dos) > 0 {
-			all = nil
-			post(func() {
-				for _, do := range dos {
-					do()
-				}
-				post(func() { m.dealt(len(dos)) }) // after the run has recorded them
-			})
-		}
-	}
-	defer deal()
-	in := bufio.NewScanner(reading(func(b []byte) (int, error) {
-		deal()
-		n, err := link.Read(b)
-		if n > 0 {
-			heard()
-		}
-		return n, err
-	}))
+	in := bufio.NewScanner(link)
 	in.Buffer(make([]byte, 0, 64<<10), mostLine)
 	in.Split(wholeLine)
 	for in.Scan() {
+		heard()
 		line := in.Bytes()
 		if bytes.HasPrefix(line, []byte{'A'}) {
 			if err := m.acknowledged(string(line[1:])); err != nil {
@@ -219,7 +200,10 @@ func (m *mail) reads(link io.Reader, post func(func()), heard func(), opens open
 		m.mu.Lock()
 		m.came++
 		m.mu.Unlock()
-		all = append(all, do)
+		post(func() {
+			do()
+			post(m.dealt) // after the run has recorded it
+		})
 	}
 	if errors.Is(in.Err(), bufio.ErrTooLong) {
 		return &broken{fmt.Errorf("it sent a line of more than %d MiB", mostLine>>20)} // and would again
@@ -252,11 +236,6 @@ func wholeLine(data []byte, end bool) (advance int, line []byte, err error) {
 
 // opener returns what a line means. It returns an error if the line is none of the other side.
 type opener func(line []byte) (func(), error)
-
-// reading is an io.Reader.
-type reading func([]byte) (int, error)
-
-func (r reading) Read(b []byte) (int, error) { return r(b) }
 
 // broken is an error of the other side, after which the two cannot go on. Any other error is of the link.
 type broken struct{ error }
