@@ -94,10 +94,13 @@ func (s *Sample) Bad(def Def) bool {
 func (l *Level) AnswerShare(def Def) Value {
 	bad, n := 0, 0
 	for _, r := range l.Rounds {
-		samples := r.MeasuredSamples()
-		seen := 0
-		for _, s := range samples {
-			if s.Canceled() || s.Says(def) == Unasked {
+		samples, seen := 0, 0
+		for _, s := range r.All() {
+			if s.Phase != Measured {
+				continue
+			}
+			samples++
+			if s.Answer == nil || s.Canceled() || s.Says(def) == Unasked {
 				continue
 			}
 			seen++
@@ -106,7 +109,7 @@ func (l *Level) AnswerShare(def Def) Value {
 			}
 		}
 		n += seen
-		if lost := r.Due - len(samples); r.Complete && lost > 0 && seen > 0 {
+		if lost := r.Due - samples; r.Complete && lost > 0 && seen > 0 {
 			bad, n = bad+lost, n+lost
 		}
 	}

@@ -391,6 +391,9 @@ func (r *Round) synchrony(slots int) Value {
 		return None("the slots sent too few requests to show whether they start together")
 	}
 	starts := make([][]time.Duration, slots)
+	for i := range starts {
+		starts[i] = make([]time.Duration, 0, len(samples)/slots+1)
+	}
 	for _, s := range samples {
 		if s.Phase == Measured && s.Sent != 0 && s.Slot >= 0 && s.Slot < slots {
 			starts[s.Slot] = append(starts[s.Slot], s.Sent)

@@ -186,8 +186,10 @@ func (g *Gaps) UnmarshalJSON(raw []byte) error {
 // A failed request keeps values from before its failure, such as ttft. It has no e2e, and no value
 // that is computed from e2e.
 func (s *Sample) Value(name string) (v float64, ok bool) {
-	if def, _ := Lookup(name); s.Vectors > 0 && !def.OfEmbeddings() {
-		return 0, false
+	if s.Vectors > 0 {
+		if def, _ := Lookup(name); !def.OfEmbeddings() {
+			return 0, false
+		}
 	}
 	switch name {
 	case "ttft", "ttft_turn_1", "ttft_later":

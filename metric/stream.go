@@ -30,13 +30,16 @@ const FewPerChunk = 1.05
 // do. It does not matter to metrics that depend only on the start or end of an answer (ttft, e2e),
 // or only on its number of tokens (throughput).
 func (l *Level) Unstreamed() string {
-	token := l.tokenTime(l.MeasuredSamples())
+	token := l.tokenTime()
 	pieces, short, completed, tokens, chunks := 0, 0, 0, 0, 0
 	for _, r := range l.Rounds {
-		for _, s := range r.MeasuredSamples() {
+		for _, s := range r.All() {
+			if s.Phase != Measured || !s.Completed() || s.Usage == nil {
+				continue
+			}
 			// An answer that the generator read at once after a standstill of its own is left out of
 			// every metric of streaming, and says nothing of the server.
-			if !s.Completed() || s.Usage == nil || s.OneChunk() && s.Chunks > 1 && r.Health.StoodStill(s.First, s.Last) {
+			if s.OneChunk() && s.Chunks > 1 && r.Health.StoodStill(s.First, s.Last) {
 				continue
 			}
 			completed++
@@ -64,11 +67,15 @@ func (l *Level) Unstreamed() string {
 
 // tokenTime returns the mean time of one token over all streams. If the server's own time is
 // longer, it returns that time.
-func (l *Level) tokenTime(samples []*Sample) time.Duration {
+func (l *Level) tokenTime() time.Duration {
 	tokens, took := 0, time.Duration(0)
-	for _, s := range samples {
-		n, t := s.Streamed()
-		tokens, took = tokens+n, took+t
+	for _, r := range l.Rounds {
+		for _, s := range r.All() {
+			if s.Phase == Measured {
+				n, t := s.Streamed()
+				tokens, took = tokens+n, took+t
+			}
+		}
 	}
 	token := took / time.Duration(max(tokens, 1))
 	if h, why := l.Histogram("server_itl"); why == "" && l.steps() <= onePerStep {

@@ -31,6 +31,8 @@ func (b *builder) level(bare, l, whole *metric.Level) Case {
 		c.Window += s.Seconds()
 	}
 	samples := l.MeasuredSamples()
+	x := observed{Level: l, samples: samples, unstreamed: l.Unstreamed()}
+	x.told, _ = l.Told() // a note of the level says if rounds are left out
 	b.requests(&c, samples)
 	c.Departures = l.Departures()
 	c.Breakdown = Breakdown{Implied: metric.ImpliedHitRate(samples), Turns: turnsOf(samples), Rows: rowsOf(samples)}
@@ -39,7 +41,7 @@ func (b *builder) level(bare, l, whole *metric.Level) Case {
 			def.Name == "imbalance" && c.Replicas == nil {
 			continue
 		}
-		c.Metrics = append(c.Metrics, b.summary(def, l, samples))
+		c.Metrics = append(c.Metrics, b.summary(def, x))
 		if def.Name == "accept_rate" {
 			for i, v := range l.AcceptRateAt() {
 				c.Metrics = append(c.Metrics, Summary{
@@ -54,7 +56,7 @@ func (b *builder) level(bare, l, whole *metric.Level) Case {
 	}
 	if found := b.run.Server(l.Server); found != nil {
 		for _, def := range found.Queried() {
-			c.Metrics = append(c.Metrics, b.summary(def, l, samples))
+			c.Metrics = append(c.Metrics, b.summary(def, x))
 			if s, ok := seriesOf(def, l); ok {
 				c.Series = append(c.Series, s)
 			}
@@ -166,15 +168,22 @@ var curved = []string{"ttft", "speed", "itl", "e2e"}
 
 const curvePoints = 41
 
-func (b *builder) summary(def metric.Def, l *metric.Level, samples []*metric.Sample) Summary {
+// observed is a level with what its metrics are computed from.
+type observed struct {
+	*metric.Level
+	told       *metric.Level    // see metric.Level.Told
+	samples    []*metric.Sample // measured requests
+	unstreamed string           // see metric.Level.Unstreamed
+}
+
+func (b *builder) summary(def metric.Def, l observed) Summary {
 	if b.declared != nil && b.declared.Prices != nil {
 		def.Unit = b.declared.Prices.Unit(def.Unit)
 	}
 	s := Summary{Metric: def.Name, Unit: def.Unit, Better: def.Better.String(), Of: scope(def.Scope)}
 	switch def.Scope {
 	case metric.Counted:
-		told, _ := l.Told() // a note of the level says if rounds are left out
-		h, why := told.Histogram(def.Name)
+		h, why := l.told.Histogram(def.Name)
 		return counted(s, h, why)
 	case metric.PerReading:
 		g, why := l.Gauge(def.Name)
@@ -184,22 +193,22 @@ func (b *builder) summary(def metric.Def, l *metric.Level, samples []*metric.Sam
 		}
 		return s
 	case metric.PerLevel:
-		v := b.levelValue(def, l)
-		if told, _ := l.Told(); !v.OK {
-			v = b.levelValue(def, told)
+		v := b.levelValue(def, l.Level)
+		if !v.OK && l.told != l.Level {
+			v = b.levelValue(def, l.told)
 		}
-		s.Value, s.N = v, len(samples)
+		s.Value, s.N = v, len(l.samples)
 		if !s.Value.OK {
 			s.Why = cmp.Or(v.Why, def.NoValue)
 		}
 		return s
 	}
-	d := metric.Of(def, samples)
+	d := metric.Of(def, l.samples)
 	s.N, s.Worst, s.LeftOut = d.N(), d.Worst, d.LeftOut
 	if len(d.Values) == 0 {
 		s.Why = def.NoValue
-	} else if why := l.Unstreamed(); def.Streams && why != "" {
-		s.Why, d.Values, d.Until = why, nil, nil
+	} else if def.Streams && l.unstreamed != "" {
+		s.Why, d.Values, d.Until = l.unstreamed, nil, nil
 	}
 	stat := func(kind metric.StatKind, p float64) metric.Value {
 		// Without values there are no percentiles. Infinite ones would look like measurements.

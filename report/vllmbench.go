@@ -42,7 +42,6 @@ func vllmBench(l *metric.Level) *VLLMBench {
 	}
 	var v VLLMBench
 	var counted []*metric.Sample
-	var ttft, tpot, e2el []float64
 	var in, out int
 	var took time.Duration
 	first, last := time.Duration(math.MaxInt64), time.Duration(0)
@@ -51,12 +50,7 @@ func vllmBench(l *metric.Level) *VLLMBench {
 			if !s.Completed() || s.Usage == nil || s.First == 0 {
 				continue
 			}
-			ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 			first, last, counted = min(first, s.Sent), max(last, s.Last), append(counted, s)
-			ttft, e2el = append(ttft, ms(s.First-s.Sent)), append(e2el, ms(s.Last-s.Sent))
-			if n := s.Usage.Output; n > 1 {
-				tpot = append(tpot, ms(s.Last-s.First)/float64(n-1))
-			}
 			in, out = in+s.Usage.Input, out+s.Usage.Output
 		}
 		if !l.Windowed() && last > first {
@@ -67,17 +61,29 @@ func vllmBench(l *metric.Level) *VLLMBench {
 	if l.Windowed() {
 		took = last - first
 	}
-	if len(ttft) == 0 || took <= 0 {
+	if len(counted) == 0 || took <= 0 {
 		return nil
 	}
-	v.Completed, v.Duration = len(ttft), took.Seconds()
+	v.Completed, v.Duration = len(counted), took.Seconds()
 	v.RequestThroughput, v.OutputThroughput = float64(v.Completed)/v.Duration, float64(out)/v.Duration
 	v.TotalThroughput = float64(in+out) / v.Duration
-	for of, values := range map[*Spread][]float64{&v.TTFT: ttft, &v.TPOT: tpot, &v.E2EL: e2el} {
-		*of = spreadOf(metric.NewDistribution(values, 0, metric.LowerIsBetter), 1)
-	}
+	v.TTFT = timesOf(counted, func(s *metric.Sample) (time.Duration, int) { return s.First - s.Sent, 1 })
+	v.TPOT = timesOf(counted, func(s *metric.Sample) (time.Duration, int) { return s.Last - s.First, s.Usage.Output - 1 })
+	v.E2EL = timesOf(counted, func(s *metric.Sample) (time.Duration, int) { return s.Last - s.Sent, 1 })
 	v.ITL = spreadOf(metric.Of(metric.MustLookup("itl"), counted), 1000)
 	return &v
+}
+
+// timesOf returns the spread of a time per token: that of each request, divided by its number of tokens. A
+// request with fewer than one is left out.
+func timesOf(samples []*metric.Sample, of func(*metric.Sample) (took time.Duration, tokens int)) Spread {
+	values := make([]float64, 0, len(samples))
+	for _, s := range samples {
+		if took, tokens := of(s); tokens > 0 {
+			values = append(values, float64(took)/float64(time.Millisecond)/float64(tokens))
+		}
+	}
+	return spreadOf(metric.NewDistribution(values, 0, metric.LowerIsBetter), 1)
 }
 
 // spreadOf interpolates between values, as numpy.percentile does. A unit of them has that many milliseconds.
