@@ -118,7 +118,7 @@ func (c *chunker) chunk(p *part) {
 
 func (c *chunker) tokens(from, to int) {
 	c.start()
-	if c.fx.is("big-event") && c.chunks == 0 {
+	if c.chunks == 0 && c.fx.is("big-event") {
 		c.buf = append(c.buf, `,"padding":"`...)
 		c.buf = append(append(c.buf, strings.Repeat("x", 2<<20)...), '"')
 	}
@@ -223,17 +223,16 @@ func (c *chunker) send() {
 // open begins an event of the stream. The method close ends and sends it.
 func (c *chunker) open() {
 	c.buf = c.buf[:0]
-	if c.fx.is("bom") && c.events == 0 {
+	if c.events == 0 && c.fx.is("bom") {
 		c.buf = append(c.buf, "\ufeff"...)
 	}
 	if c.fx.is("comments") {
 		c.buf = append(c.buf, ": keep-alive"...)
-		c.newline()
-		c.newline()
+		c.newlines(2)
 	}
 	if c.kind != "" {
 		c.buf = append(append(c.buf, "event: "...), c.kind...)
-		c.newline()
+		c.newlines(1)
 	}
 	c.buf = append(c.buf, "data:"...)
 	if !c.fx.is("no-space") {
@@ -242,17 +241,17 @@ func (c *chunker) open() {
 }
 
 func (c *chunker) close() {
-	c.newline()
-	c.newline()
+	c.newlines(2)
 	c.events++
 	c.write(c.buf)
 }
 
-func (c *chunker) newline() {
+func (c *chunker) newlines(n int) {
+	ends := "\n\n"
 	if c.fx.is("crlf") {
-		c.buf = append(c.buf, '\r')
+		ends = "\r\n\r\n"
 	}
-	c.buf = append(c.buf, '\n')
+	c.buf = append(c.buf, ends[:n*len(ends)/2]...)
 }
 
 func (c *chunker) write(b []byte) {

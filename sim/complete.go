@@ -51,7 +51,7 @@ func (s *Server) write(c *chunker, r *http.Request, call *Call) {
 	var batch []part
 	for {
 		var ok bool
-		if batch, ok = s.take(r.Context(), &c.parts, batch[:0]); !ok {
+		if batch, ok = s.take(r.Context(), &c.parts, batch); !ok {
 			panic(http.ErrAbortHandler)
 		}
 		for i := range batch {

@@ -29,9 +29,9 @@ var noRule Rule
 
 // of returns the last rule of these faults, or noRule.
 func (fx effect) of(names ...string) *Rule {
-	for _, r := range slices.Backward(fx) {
-		if slices.Contains(names, r.Fault) {
-			return r
+	for i := len(fx) - 1; i >= 0; i-- {
+		if slices.Contains(names, fx[i].Fault) {
+			return fx[i]
 		}
 	}
 	return &noRule
@@ -66,6 +66,9 @@ func (fx effect) reasons() *Rule { return fx.of("reasoning", "reasoning-content"
 // number of tokens that the engine has made so far; sent is the number sent before. breaks reports
 // whether the stream breaks after these tokens.
 func (fx effect) visible(sent, made int, last bool) (to int, breaks bool) {
+	if len(fx) == 0 {
+		return made, false
+	}
 	end := fx.breaks()
 	breaks = end.Fault != ""
 	switch {

@@ -191,6 +191,10 @@ type histogram struct {
 	counts []int     // number of values in each bucket; the last bucket is above all bounds
 	les    []string  // ends of the text label of each bucket, such as `,le="+Inf"} `
 	sum    float64
+
+	last    time.Duration // value before; the requests of a step have the same
+	seconds float64
+	place   int
 }
 
 func newHistogram(bounds []float64) *histogram {
@@ -203,7 +207,10 @@ func newHistogram(bounds []float64) *histogram {
 }
 
 func (h *histogram) add(d time.Duration) {
-	place, _ := slices.BinarySearch(h.bounds, d.Seconds())
-	h.counts[place]++
-	h.sum += d.Seconds()
+	if d != h.last {
+		h.last, h.seconds = d, d.Seconds()
+		h.place, _ = slices.BinarySearch(h.bounds, h.seconds)
+	}
+	h.counts[h.place]++
+	h.sum += h.seconds
 }

@@ -347,18 +347,19 @@ func (p *parts) End(_ time.Duration, how Ending, words string) {
 	p.add(part{kind: partEnd, how: how, words: words})
 }
 
-// take waits for parts of an answer. It returns false if the client has gone or the server was closed.
-func (s *Server) take(ctx context.Context, p *parts, into []part) ([]part, bool) {
+// take waits for parts of an answer, and leaves the list done for the next ones. It returns false if the
+// client has gone or the server was closed.
+func (s *Server) take(ctx context.Context, p *parts, done []part) ([]part, bool) {
 	select {
 	case <-p.wake:
 	case <-ctx.Done():
-		return into, false
+		return nil, false
 	case <-s.done:
-		return into, false
+		return nil, false
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	into = append(into, p.list...)
-	p.list = p.list[:0]
-	return into, true
+	list := p.list
+	p.list = done[:0]
+	return list, true
 }

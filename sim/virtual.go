@@ -84,7 +84,7 @@ type Chunk struct {
 	from, to int // tokens of the answer in this chunk
 }
 
-type chunkKind int
+type chunkKind int8
 
 const (
 	chunkTokens chunkKind = iota
@@ -101,7 +101,7 @@ const (
 type Usage struct{ Input, Output, Cached int }
 
 // Ending is the way in which an answer ended.
-type Ending int
+type Ending int8
 
 const (
 	Ended     Ending = iota // the stream ended as it should; the answer may still be incomplete

@@ -60,26 +60,22 @@ func (v *Virtual) role(c *Call, at time.Duration) {
 // tokens sends further tokens of the answer, up to the given total. They are one chunk, or two if
 // the reasoning ends among them.
 func (v *Virtual) tokens(c *Call, at time.Duration, to int) {
-	reasoning := 0
+	reasoning, tool := 0, ""
 	if c.api.Chats() {
-		reasoning = c.fx.reasons().Tokens
+		reasoning, tool = c.fx.reasons().Tokens, c.reply.calls(c.fx)
 	}
+	calls := tool != ""
 	if c.sent < reasoning && reasoning < to {
 		v.tokens(c, at, reasoning)
 	}
 	from := c.sent
 	c.sent = to
-	tool := ""
-	if c.api.Chats() {
-		tool = c.reply.calls(c.fx)
-	}
-	if tool != "" && from == 0 && (c.api == responsesAPI || c.api == messagesAPI) {
+	if calls && from == 0 && (c.api == responsesAPI || c.api == messagesAPI) {
 		v.send(c, at, Chunk{kind: chunkCall, ToolCall: true, Tool: tool}) // the name has an event of its own
 		tool = ""
 	}
 	chunk := &v.chunk // reuse the chunk, because a simulation makes very many
 	*chunk = Chunk{}
-	calls := c.api.Chats() && c.reply.calls(c.fx) != ""
 	chunk.Content = !calls && from >= reasoning
 	chunk.Reasoning = !calls && from < reasoning
 	chunk.ToolCall = calls
