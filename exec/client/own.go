@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tokgate/tokgate/engine"
@@ -19,9 +20,10 @@ import (
 // own carries streams with package direct instead of net/http.
 type own struct {
 	*direct.Pool
-	h *HTTP
-	// heads holds the text of a request's head in two parts: before and after the value of
-	// Content-Length. The key is the API, and whether the connection is closed after the request.
+	h  *HTTP
+	mu sync.Mutex
+	// heads holds the text of a request's head, once it was needed, in two parts: before and after the
+	// value of Content-Length. The key is the API, and whether the connection is closed after the request.
 	heads map[headOf][2]string
 }
 
@@ -79,16 +81,11 @@ func newOwn(h *HTTP) (o *own, why string) {
 		Fresh:       &h.freshOnly,
 		Buffers:     &readers,
 	})}
-	for _, name := range engine.APIs {
-		for _, fresh := range []bool{false, true} {
-			api := engine.API(name)
-			head, err := o.head(api, fresh, nil)
-			if err != nil {
-				return nil, err.Error()
-			}
-			o.heads[headOf{api, fresh}] = head
-		}
+	head, err := o.head(engine.Chat, false, nil)
+	if err != nil {
+		return nil, err.Error()
 	}
+	o.heads[headOf{engine.Chat, false}] = head
 	return o, ""
 }
 
@@ -140,12 +137,23 @@ func (o *own) head(api engine.API, fresh bool, headers map[string]string) (aroun
 	return around, nil
 }
 
+// shared returns the head of the requests that have no headers of their own. It is built once.
+func (o *own) shared(api engine.API, fresh bool) [2]string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	of := headOf{api, fresh}
+	if _, known := o.heads[of]; !known {
+		o.heads[of], _ = o.head(api, fresh, nil) // it cannot fail: that of newOwn did not
+	}
+	return o.heads[of]
+}
+
 // wire returns the bytes of a whole request: the head and the body. The parameter headers holds
 // headers of this request alone.
 func (o *own) wire(api engine.API, fresh bool, headers map[string]string, body []byte) []byte {
-	head := o.heads[headOf{api, fresh}]
+	head := o.shared(api, fresh)
 	if len(headers) > 0 {
-		head, _ = o.head(api, fresh, headers) // it cannot fail: without headers it did not
+		head, _ = o.head(api, fresh, headers)
 	}
 	b := make([]byte, 0, len(head[0])+len(head[1])+len(body)+40)
 	b = append(append(b, head[0]...), "Content-Length: "...)
