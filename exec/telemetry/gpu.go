@@ -110,11 +110,7 @@ func ParseDCGM(page []byte, gpus []string) (*Reading, error) {
 	}
 	cards := map[string]*card{}
 	var told labels
-	for name, rest := range series(page) {
-		set, ok := dcgmNames[string(name)]
-		if !ok {
-			continue
-		}
+	for name, rest := range series(page, func(name []byte) bool { return dcgmNames[string(name)] != nil }) {
 		text, rest, err := cutLabels(rest)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
@@ -126,7 +122,7 @@ func ParseDCGM(page []byte, gpus []string) (*Reading, error) {
 		if told.value("GPU_I_ID") != "" || len(gpus) > 0 && !slices.Contains(gpus, gpu) && !slices.Contains(gpus, uuid) {
 			continue
 		}
-		v, err := number(string(rest))
+		v, err := number(rest)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
@@ -140,7 +136,7 @@ func ParseDCGM(page []byte, gpus []string) (*Reading, error) {
 			cards[gpu+" "+uuid] = c
 		}
 		if math.Abs(v) < biggest {
-			set(c, v)
+			dcgmNames[name](c, v)
 		}
 	}
 	if len(gpus) > 0 && len(cards) < len(gpus) {

@@ -63,25 +63,22 @@ func ParsePage(page []byte, model string) (*Reading, error) {
 		return nil, errors.New("the page was cut off")
 	}
 	mine := namedOn(page, model)
-	p := parsed{seen: make(map[string]bool, bytes.Count(page, []byte{'\n'})/2)}
-	var other []byte // model that the lines name; nil if no line named one so far
-	for name, line := range series(page) {
-		wanted, ok := rules[string(name)] // does not allocate
-		if !ok {
+	few := bytes.Count(page, []byte{'\n'}) / 8 // most lines have no rules
+	p := parsed{seen: make(map[[2]string]bool, few)}
+	var other *string // model that the lines name; nil if no line named one so far
+	for name, line := range series(page, func(name []byte) bool { return rules[string(name)] != nil }) {
+		of, named := modelOf(line)
+		if mine != "" && named && of != mine {
 			continue
 		}
-		of := modelOf(line)
-		if mine != "" && of != nil && string(of) != mine {
-			continue
-		}
-		if of != nil && mine == "" && model != "" {
+		if named && mine == "" && model != "" {
 			if other == nil {
-				other = of
-			} else if !bytes.Equal(of, other) {
+				other = new(of)
+			} else if of != *other {
 				return nil, fmt.Errorf("the page has several models, but not %q", model)
 			}
 		}
-		if err := p.line(string(name), line, wanted); err != nil {
+		if err := p.line(name, line, rules[name]); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
@@ -90,24 +87,23 @@ func ParsePage(page []byte, model string) (*Reading, error) {
 
 // modelLabels are how labels that name a model begin: of vLLM, SGLang and TensorRT-LLM, and of Dynamo's
 // frontend.
-var modelLabels = [][]byte{[]byte(`model_name="`), []byte(`{model="`), []byte(`,model="`)}
+var modelLabels = []string{`model_name="`, `{model="`, `,model="`}
 
-// modelOf returns the model that a line names, as it is escaped there; nil if it names none.
-func modelOf(line []byte) []byte {
+// modelOf returns the model that a line names, as it is escaped there.
+func modelOf(line string) (model string, named bool) {
 	for _, label := range modelLabels {
-		if i := bytes.Index(line, label); i >= 0 {
-			name := line[i+len(label):]
-			for end := 0; end < len(name) && name[end] != '\n'; end++ {
+		if _, name, found := strings.Cut(line, label); found {
+			for end := 0; end < len(name); end++ {
 				switch name[end] {
 				case '"':
-					return name[:end]
+					return name[:end], true
 				case '\\':
 					end++
 				}
 			}
 		}
 	}
-	return nil
+	return "", false
 }
 
 // namedOn returns a model's name as a page has it in a label, where Dynamo writes small letters; "" if
@@ -115,7 +111,7 @@ func modelOf(line []byte) []byte {
 func namedOn(page []byte, model string) string {
 	for _, name := range []string{escapeLabel(model), strings.ToLower(escapeLabel(model))} {
 		for _, label := range modelLabels {
-			if name != "" && bytes.Contains(page, append(slices.Clone(label), name+`"`...)) {
+			if name != "" && bytes.Contains(page, []byte(label+name+`"`)) {
 				return name
 			}
 		}
@@ -125,8 +121,8 @@ func namedOn(page []byte, model string) string {
 
 // parsed collects the values of a metrics page, by tokgate's names of the metrics.
 type parsed struct {
-	seen       map[string]bool // names with their labels
-	labels     labels          // labels of the line that is being read
+	seen       map[[2]string]bool // names with their labels
+	labels     labels             // labels of the line that is being read
 	scalars    map[string]scalar
 	histograms map[string]*buckets
 }
@@ -170,17 +166,17 @@ func (b *buckets) add(le, n float64) {
 
 // line reads one line of metrics into p. name is the name of the series, and rest is the line after
 // the name.
-func (p *parsed) line(name string, rest []byte, wanted []rule) error {
+func (p *parsed) line(name, rest string, wanted []rule) error {
 	text, rest, err := cutLabels(rest)
 	if err != nil {
 		return err
 	}
-	key := name + "{" + string(text)
+	key := [2]string{name, text}
 	if p.seen[key] {
 		return errors.New("it appears twice with the same labels")
 	}
 	p.seen[key] = true
-	v, err := number(string(rest))
+	v, err := number(rest)
 	if err != nil {
 		return err
 	}
@@ -353,17 +349,18 @@ func (b *buckets) histogram() (metric.Histogram, error) {
 // stored under its Key. If several lines have the fact, the first line counts.
 func Labels(page []byte, facts []engine.LabelFact) map[string]string {
 	out := map[string]string{}
-	for name, rest := range series(page) {
+	known := func(name []byte) bool {
+		return slices.ContainsFunc(facts, func(f engine.LabelFact) bool { return f.Series == string(name) })
+	}
+	for name, rest := range series(page, known) {
+		text, _, err := cutLabels(rest)
+		if err != nil {
+			continue
+		}
+		read, err := labels(nil).read(text)
 		for _, f := range facts {
-			if string(name) != f.Series || out[f.Key] != "" {
-				continue
-			}
-			text, _, err := cutLabels(rest)
-			if err != nil {
-				continue
-			}
-			read, err := labels(nil).read(text)
-			if value := read.value(f.Label); err == nil && value != "" && value != "None" && len(value) <= maxLabel {
+			value := read.value(f.Label)
+			if name == f.Series && out[f.Key] == "" && err == nil && value != "" && value != "None" && len(value) <= maxLabel {
 				out[f.Key] = strings.ToLower(value)
 			}
 		}
@@ -374,19 +371,38 @@ func Labels(page []byte, facts []engine.LabelFact) map[string]string {
 // maxLabel is the largest length of a recorded label value, in bytes.
 const maxLabel = 100
 
-// series iterates over the lines of a page. For each line it yields the name and the text after it.
-func series(page []byte) iter.Seq2[[]byte, []byte] {
-	return func(yield func(name, rest []byte) bool) {
-		for line := range bytes.Lines(page) {
-			name := line
-			if i := bytes.IndexAny(line, "{ \t\n"); i >= 0 {
-				name = line[:i]
+// series iterates over the lines of a page that belong to known series. For each line it yields the name
+// and the text after it.
+func series(page []byte, known func(name []byte) bool) iter.Seq2[string, string] {
+	return func(yield func(name, rest string) bool) {
+		for len(page) > 0 {
+			n := max(bytes.IndexAny(page, nameEnds), 0)
+			lines := together(page, n)
+			page = page[len(lines):]
+			if !known(lines[:n]) {
+				continue
 			}
-			if !yield(name, line[len(name):]) {
-				return
+			for line, rest, more := strings.Cut(string(lines), "\n"); line != "" || more; line, rest, more = strings.Cut(rest, "\n") {
+				if !yield(line[:n], line[n:]) {
+					return
+				}
 			}
 		}
 	}
+}
+
+const nameEnds = "{ \t\n"
+
+// together returns the lines at the beginning of a page that have the name of the first, of n bytes.
+func together(page []byte, n int) []byte {
+	end := 0
+	for line := range bytes.Lines(page) {
+		if end > 0 && (len(line) <= n || !bytes.Equal(line[:n], page[:n]) || strings.IndexByte(nameEnds, line[n]) < 0) {
+			break
+		}
+		end += len(line)
+	}
+	return page[:end]
 }
 
 func number(rest string) (float64, error) {
@@ -410,10 +426,10 @@ func number(rest string) (float64, error) {
 
 // cutLabels splits a line after its name. It returns the text between the braces, and the text
 // after them.
-func cutLabels(s []byte) (labels, rest []byte, err error) {
-	s = bytes.TrimLeft(s, " \t")
+func cutLabels(s string) (labels, rest string, err error) {
+	s = strings.TrimLeft(s, " \t")
 	if len(s) == 0 || s[0] != '{' {
-		return nil, s, nil
+		return "", s, nil
 	}
 	quoted := false
 	for i := 1; i < len(s); i++ {
@@ -426,18 +442,18 @@ func cutLabels(s []byte) (labels, rest []byte, err error) {
 			return s[1:i], s[i+1:], nil
 		}
 	}
-	return nil, nil, errors.New("its labels do not end")
+	return "", "", errors.New("its labels do not end")
 }
 
 // labels holds the labels of a line of metrics, as the page writes them.
-type labels []struct{ name, value []byte }
+type labels []struct{ name, value string }
 
-func (l labels) read(text []byte) (labels, error) {
+func (l labels) read(text string) (labels, error) {
 	for len(text) > 0 {
-		name, rest, found := bytes.Cut(text, []byte{'='})
-		rest = bytes.TrimLeft(rest, " \t")
+		name, rest, found := strings.Cut(text, "=")
+		rest = strings.TrimLeft(rest, " \t")
 		if !found || len(rest) == 0 || rest[0] != '"' {
-			if len(bytes.Trim(text, ", \t")) == 0 {
+			if len(strings.Trim(text, ", \t")) == 0 {
 				break
 			}
 			return l, errors.New("its labels cannot be read")
@@ -452,7 +468,7 @@ func (l labels) read(text []byte) (labels, error) {
 		if end >= len(rest) {
 			return l, errors.New("its labels cannot be read")
 		}
-		l = append(l, struct{ name, value []byte }{bytes.Trim(name, ", \t"), rest[1:end]})
+		l = append(l, struct{ name, value string }{strings.Trim(name, ", \t"), rest[1:end]})
 		text = rest[end+1:]
 	}
 	return l, nil
@@ -460,11 +476,11 @@ func (l labels) read(text []byte) (labels, error) {
 
 func (l labels) value(name string) string {
 	for _, x := range l {
-		if string(x.name) == name { // does not allocate
-			if bytes.IndexByte(x.value, '\\') < 0 {
-				return string(x.value)
+		if x.name == name {
+			if strings.IndexByte(x.value, '\\') < 0 {
+				return x.value // Replace would allocate
 			}
-			return unescape.Replace(string(x.value))
+			return unescape.Replace(x.value)
 		}
 	}
 	return ""
