@@ -80,7 +80,7 @@ func (rd *round) heard(f *flight) {
 	f.answer = nil
 	if w := f.lot.workload; w.Output.Natural {
 		by := saidBy(said, f.sample, rd.secrets)
-		found := w.Found(f.asked, by, f.known.Row)
+		found := w.Found(f.asked, by, f.sample.Row)
 		f.sample.Answer, f.sample.Said = &found, rd.stored(w, by)
 	}
 	if rd.keeps(f) {
@@ -160,6 +160,6 @@ func (rd *round) keep(f *flight, said client.Said) {
 	if s := f.sample; s.Completed() && s.Usage != nil && s.Usage.Output > s.Usage.Hidden && text != "" {
 		whole := !said.Cut && len(said.Calls) == 0
 		claimed := s.Usage.Output - s.Usage.Hidden
-		f.lot.kept.texts = append(f.lot.kept.texts, keptAnswer{rd.out.Index, f.nth, claimed, f.known.Row, text, whole})
+		f.lot.kept.texts = append(f.lot.kept.texts, keptAnswer{rd.out.Index, f.nth, claimed, f.sample.Row, text, whole})
 	}
 }

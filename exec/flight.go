@@ -20,12 +20,11 @@ type flight struct {
 	turn   shape.Due
 	lot    *lot           // the requests of the same workload in this round
 	nth    int            // number of the request in the lot
-	known  metric.Sample  // what was known of the request when it was sent
 	before int            // tokens of the prompt that earlier requests sent too; 0: not known
 	sample *metric.Sample // owned by the transport until the request has ended
 	answer *client.Answer // keeps the answer's text; nil if it is not kept
 	asked  *answers.Ask   // requirements on the answer; nil if the answer's text is not kept
-	prompt client.Prompt  // zero if the answer's text is not kept
+	prompt *client.Prompt // nil if the answer's text is not kept
 	spoken *client.Answer // the answer that the next turn repeats; nil in the last turn
 	cancel context.CancelFunc
 	stays  func() bool // stops the timer after which the client leaves; nil if it does not leave by a timer
@@ -94,7 +93,8 @@ func (rd *round) send(step shape.Step) {
 	if rd.halted() {
 		return
 	}
-	f := &flight{number: rd.launched, turn: t, known: rd.sample(t, step.At)}
+	sample := rd.sample(t, step.At)
+	f := &flight{number: rd.launched, turn: t, before: prompt.Before, sample: &sample}
 	f.lot, f.nth = rd.lotOf(t)
 	rd.launched++
 	if t.Phase == metric.Measured {
@@ -113,10 +113,8 @@ func (rd *round) send(step shape.Step) {
 	request := f.lot.newRequest(prompt, f.lot.output(t, f.nth))
 	rd.inSession(&request, t)
 	request.Patient = rd.level.Kind == metric.OpenLoop && rd.replay == nil && t.Chat == nil
-	f.known.InputAsked, f.known.OutputAsked, f.known.Row = request.Input, request.Output, prompt.Row
-	f.known.Shared, f.known.Bound, f.before = prompt.Shared, prompt.Bound, prompt.Before
-	sample := f.known
-	f.sample, request.Front = &sample, &sample.Front
+	sample.InputAsked, sample.OutputAsked, sample.Row = request.Input, request.Output, prompt.Row
+	sample.Shared, sample.Bound, request.Front = prompt.Shared, prompt.Bound, &sample.Front
 	var ctx context.Context
 	ctx, f.cancel = context.WithCancel(rd.flying)
 	rd.flights[f] = struct{}{}
@@ -126,11 +124,12 @@ func (rd *round) send(step shape.Step) {
 	})
 	if most := rd.keepsOf(f); most > 0 {
 		f.answer, f.asked = answer, f.lot.askedBy(&request)
-		f.prompt, _ = prompt.Made() // it could be made, or its request has failed
+		made, _ := prompt.Made() // it could be made, or its request has failed
+		f.prompt = &made
 		answer.Keep(most)
 	}
 	if t.Chat != nil && t.Nth < t.Chat.Turns {
-		f.spoken, f.prompt = answer, prompt
+		f.spoken, f.prompt = answer, &request.Prompt
 		answer.KeepReply(replyBytes)
 	}
 	stream := listening(answer, t.Ear)
@@ -164,6 +163,17 @@ func (h heard) Event(at time.Duration, e *client.Event) {
 
 // Heard implements client.Heard.
 func (h heard) Heard(at time.Duration, n int) { h.ear.Hear(at, n) }
+
+// begun returns a new sample with what was known of the request when it was sent. The transport may still
+// write the other fields of the request's own.
+func (f *flight) begun() metric.Sample {
+	s := f.sample
+	return metric.Sample{
+		Server: s.Server, Workload: s.Workload, Part: s.Part, Level: s.Level, Round: s.Round, Slot: s.Slot, Order: s.Order, Phase: s.Phase,
+		Turn: s.Turn, Scheduled: s.Scheduled, FromDue: s.FromDue, InputAsked: s.InputAsked, OutputAsked: s.OutputAsked, Row: s.Row,
+		Shared: s.Shared, Bound: s.Bound,
+	}
+}
 
 // sample returns a sample with what is known of a request, except its lengths, when it is due.
 func (rd *round) sample(t shape.Due, at time.Duration) metric.Sample {
@@ -242,7 +252,7 @@ func (rd *round) says(f *flight) error {
 	if !whole || !ok {
 		return errors.New("an answer is too long to continue from")
 	}
-	said := Reply{Text: text, Input: f.known.InputAsked, Output: f.known.OutputAsked, Reasoned: f.sample.FirstAnswer > f.sample.First}
+	said := Reply{Text: text, Input: f.sample.InputAsked, Output: f.sample.OutputAsked, Reasoned: f.sample.FirstAnswer > f.sample.First}
 	if u := f.sample.Usage; u != nil {
 		said.Input, said.Output, said.Reasoned = u.Input, u.Output, said.Reasoned || u.Hidden > 0
 	}
@@ -250,7 +260,7 @@ func (rd *round) says(f *flight) error {
 	next, err := talker.Next(PromptID{
 		Level: rd.level.Name, Seed: rd.out.Seed, Round: rd.out.Index, Order: c.Number, Turn: f.turn.Nth + 1,
 		Phase: metric.Phase(fmt.Sprintf("%s turn %d", c.Phase, f.turn.Nth+1)),
-	}, f.prompt, said)
+	}, *f.prompt, said)
 	if err != nil {
 		return fmt.Errorf("no prompt could be made: %v", err)
 	}

@@ -272,8 +272,7 @@ func (rd *round) drain() {
 	rd.runUntil(func() bool { return len(rd.flights) == 0 || waited })
 	stop()
 	for _, f := range rd.inFlight() {
-		// Record a new sample, because the transport may still write to the sample of this request.
-		s := f.known
+		s := f.begun()
 		s.End = rd.Clock.Now()
 		s.Failure = &metric.Failure{Kind: metric.FailCanceled, Message: fmt.Sprintf("cancelled, and had not ended %v later", abandon)}
 		rd.finish(f, &s)

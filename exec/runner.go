@@ -161,7 +161,7 @@ func (r *runner) wait() bool {
 		r.yield()
 		return !r.stuck
 	}
-	if err := r.Clock.Wait(context.WithoutCancel(r.ctx)); err != nil {
+	if err := r.Clock.Wait(context.Background()); err != nil {
 		r.fail(err)
 		return false
 	}

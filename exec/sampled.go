@@ -73,7 +73,7 @@ func (a *answering) sampled(x *side, s *levelRun, q question, f *flight, said cl
 		return
 	}
 	h := a.response(q, f.lot.asking, f.sample, said)
-	h.prompt = f.prompt
+	h.prompt = *f.prompt
 	for h.part = range s.asks {
 		if s.asks[h.part] == f.lot.asking {
 			break
