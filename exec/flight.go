@@ -86,14 +86,14 @@ const replyBytes = 1 << 20
 
 func (rd *round) send(step shape.Step) {
 	t := step.Due
-	prompt, ok := rd.chats[t.Chat]
-	if delete(rd.chats, t.Chat); !ok {
-		prompt = rd.prompt(t)
+	request := rd.chats[t.Chat]
+	if delete(rd.chats, t.Chat); request == nil {
+		request = rd.prompted(t)
 	}
 	if rd.halted() {
 		return
 	}
-	sample := rd.sample(t, step.At)
+	prompt, sample := &request.Prompt, rd.sample(t, step.At)
 	f := &flight{number: rd.launched, turn: t, before: prompt.Before, sample: &sample}
 	f.lot, f.nth = rd.lotOf(t)
 	rd.launched++
@@ -107,11 +107,11 @@ func (rd *round) send(step shape.Step) {
 			rd.limit(rd.most)
 		}
 	}
-	if rows, ok := f.lot.prompts.(repeated); ok && rows.Again(prompt) {
+	if rows, ok := f.lot.prompts.(repeated); ok && rows.Again(*prompt) {
 		prompt.Bound = 1 // the other request may have been sent since this prompt was made
 	}
-	request := f.lot.newRequest(prompt, f.lot.output(t, f.nth))
-	rd.inSession(&request, t)
+	*request = f.lot.newRequest(*prompt, f.lot.output(t, f.nth))
+	rd.inSession(request, t)
 	request.Patient = rd.level.Kind == metric.OpenLoop && rd.replay == nil && t.Chat == nil
 	sample.InputAsked, sample.OutputAsked, sample.Row = request.Input, request.Output, prompt.Row
 	sample.Shared, sample.Bound, request.Front = prompt.Shared, prompt.Bound, &sample.Front
@@ -123,20 +123,20 @@ func (rd *round) send(step shape.Step) {
 		rd.Clock.Post(func() { rd.finish(f, s) })
 	})
 	if most := rd.keepsOf(f); most > 0 {
-		f.answer, f.asked = answer, f.lot.askedBy(&request)
+		f.answer, f.asked = answer, f.lot.askedBy(request)
 		made, _ := prompt.Made() // it could be made, or its request has failed
 		f.prompt = &made
 		answer.Keep(most)
 	}
 	if t.Chat != nil && t.Nth < t.Chat.Turns {
-		f.spoken, f.prompt = answer, &request.Prompt
+		f.spoken, f.prompt = answer, prompt
 		answer.KeepReply(replyBytes)
 	}
 	stream := listening(answer, t.Ear)
 	if c := f.lot.workload.Cancel; t.Phase == metric.Left && c != nil {
 		stream, f.stays = leaves(c, rd.Clock, stream, f.cancel)
 	}
-	rd.target.Transport.Send(ctx, &request, stream)
+	rd.target.Transport.Send(ctx, request, stream)
 	rd.makeAhead(step.Ahead)
 }
 
@@ -264,7 +264,7 @@ func (rd *round) says(f *flight) error {
 	if err != nil {
 		return fmt.Errorf("no prompt could be made: %v", err)
 	}
-	rd.chats[c] = next
+	rd.chats[c] = &client.Request{Prompt: next}
 	return nil
 }
 

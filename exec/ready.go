@@ -17,10 +17,11 @@ import (
 // are made when they are due.
 const maxReady = 64 << 20
 
-// ready holds the prompts that were made in advance, and their total size.
+// ready holds requests whose prompts were made in advance, and the total size of the prompts. Nothing else
+// of the requests is set.
 type ready struct {
-	prompts map[turnID]client.Prompt
-	bytes   int
+	requests map[turnID]*client.Request
+	bytes    int
 }
 
 type turnID struct {
@@ -32,17 +33,18 @@ func idOf(t shape.Due) turnID { return turnID{t.Phase, t.Order, t.Batch} }
 
 // prepare makes prompts in advance, so that no request has to wait for its prompt.
 func (rd *round) prepare(of shape.Prompts) {
-	if rd.ready.prompts == nil {
-		rd.ready.prompts = map[turnID]client.Prompt{}
+	if rd.ready.requests == nil {
+		rd.ready.requests = map[turnID]*client.Request{}
 	}
 	for i := 0; i < of.N && rd.ready.bytes < maxReady && rd.check() && !rd.halted(); i++ {
 		t := shape.Due{Ticket: load.Ticket{Phase: of.Phase, Order: of.From + i}, Batch: of.Batch}
-		if _, ok := rd.ready.prompts[idOf(t)]; ok {
+		if rd.ready.requests[idOf(t)] != nil {
 			continue
 		}
-		p := rd.written(t, rd.prompt(t))
-		rd.ready.prompts[idOf(t)] = p
-		rd.ready.bytes += p.Bytes()
+		r := rd.prompted(t)
+		r.Prompt = rd.written(t, r.Prompt)
+		rd.ready.requests[idOf(t)] = r
+		rd.ready.bytes += r.Prompt.Bytes()
 	}
 }
 
@@ -95,27 +97,27 @@ func (rd *round) connect(n int) {
 	})
 }
 
-// makeAhead makes the prompt of a later request, when the loop has nothing urgent to do. The request
-// may be nil.
-func (rd *round) makeAhead(later *shape.Due) {
-	if later == nil {
+// makeAhead makes prompts of later requests, when the loop has nothing urgent to do. There may be none.
+func (rd *round) makeAhead(later shape.Prompts) {
+	if later.N == 0 {
 		return
 	}
 	rd.Clock.Post(func() {
 		if !rd.over && !rd.halted() {
-			rd.prepare(shape.Prompts{Phase: later.Phase, From: later.Order, N: 1, Batch: later.Batch})
+			rd.prepare(later)
 		}
 	})
 }
 
-// prompt returns one prompt. If the prompt cannot be made, it cuts the round short.
-func (rd *round) prompt(t shape.Due) client.Prompt {
+// prompted returns a request of which only the prompt is set. If the prompt cannot be made, it cuts the
+// round short.
+func (rd *round) prompted(t shape.Due) *client.Request {
 	id := idOf(t)
-	if p, ok := rd.ready.prompts[id]; ok {
-		delete(rd.ready.prompts, id)
-		rd.ready.bytes -= p.Bytes()
+	if r := rd.ready.requests[id]; r != nil {
+		delete(rd.ready.requests, id)
+		rd.ready.bytes -= r.Prompt.Bytes()
 		if t.Said == 0 {
-			return p
+			return r
 		}
 	}
 	l, nth := rd.lotOf(t)
@@ -134,5 +136,5 @@ func (rd *round) prompt(t shape.Due) client.Prompt {
 	if t.Said > 0 && p.Output == 0 {
 		p.Output = l.lengths.At(t.Phase, nth) - t.Said
 	}
-	return p
+	return &client.Request{Prompt: p}
 }

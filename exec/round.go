@@ -43,9 +43,9 @@ type round struct {
 // stock is what the round's requests are made of.
 type stock struct {
 	ready  ready
-	secret [8]byte                       // random; sessions are made of it
-	replay *replay                       // recorded traffic; nil if requests are generated
-	chats  map[*shape.Chat]client.Prompt // the prompts of the next turns
+	secret [8]byte                         // random; sessions are made of it
+	replay *replay                         // recorded traffic; nil if requests are generated
+	chats  map[*shape.Chat]*client.Request // with the prompts of the next turns; nothing else is set
 }
 
 // clocked is the limit of time of a leg.

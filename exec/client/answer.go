@@ -34,13 +34,13 @@ type Answer struct {
 	sample   *metric.Sample
 	done     func(*metric.Sample)
 	usage    metric.Usage
-	reported int  // number of tokens that events reported, until the end of the first chunk
-	reasoned int  // number of reasoning tokens, from the usage
-	aloud    bool // some reasoning was sent
-	keep     int  // most bytes of text that may still be recorded
+	reported int // number of tokens that events reported, until the end of the first chunk
+	reasoned int // number of reasoning tokens, from the usage
+	keep     int // most bytes of text that may still be recorded
 	kept     kept
 	reply    reply
 	received *Received // nil unless another process received the answer
+	aloud    bool      // some reasoning was sent
 	ended    bool      // End was called
 	closed   bool      // [DONE] was read
 }
@@ -177,14 +177,12 @@ func (a *Answer) Event(at time.Duration, e *Event) {
 func (a *Answer) embedded(at time.Duration, e *Event) {
 	s := a.sample
 	s.First, s.FirstAnswer, s.Last, s.Vectors = at, at, at, e.Vectors
-	if !a.kept.on {
+	if !a.kept.on || e.Embedded == nil {
 		return
 	}
-	if a.kept.vectors = e.Embedded; e.Whole != nil {
-		var err error
-		if a.kept.vectors, err = vectorsOf(e.Whole); err != nil {
-			s.Failure = &metric.Failure{Kind: metric.FailProtocol, Message: bounded("an embedding cannot be read: " + err.Error())}
-		}
+	var err error
+	if a.kept.vectors, err = e.Embedded(); err != nil {
+		s.Failure = &metric.Failure{Kind: metric.FailProtocol, Message: bounded("an embedding cannot be read: " + err.Error())}
 	}
 }
 

@@ -448,7 +448,7 @@ func (c *call) whole(rd *reader, at time.Duration, readErr error) (end time.Dura
 	if why := rd.event.vectorless(c.inputs); why != "" {
 		return at, true, &Error{Kind: metric.FailProtocol, Message: why}
 	}
-	rd.event.Whole = body
+	rd.event.Embedded = func() ([][]float32, error) { return vectorsOf(body) }
 	c.s.Event(at, &rd.event)
 	return at, true, nil
 }

@@ -28,13 +28,13 @@ type Request struct {
 	Prompt      Prompt
 	Input       int // tokens asked for
 	Output      int // requested tokens of the answer; for a natural answer, the maximum
-	Natural     bool
 	Context     int // limit of the server on prompt and answer together, in tokens; 0 if unknown
 	Temperature *float64
 	Stop        []string
 	Extra       map[string]any    // further body fields
 	Headers     map[string]string // of this request; they replace the server's of the same name
 	Timeout     time.Duration     // 0: none
+	Natural     bool
 	// Patient says that nothing but a record waits for the answer, so news of it need not be quick.
 	Patient bool
 	// Front is where Send writes the URL of the front end to which the request goes, if the server
@@ -141,23 +141,22 @@ type Event struct {
 	Content   bool // non-empty content
 	Reasoning bool // non-empty reasoning
 	ToolCall  bool // the event has a tool-call delta with a name or arguments
+	Several   bool // the event is of a second choice, which the request did not ask for
+	Done      bool // the [DONE] sentinel, or the last event of an API without it
 	Text      int  // bytes of all text in this event, as JSON
 	// Raw is the text of the event, content and reasoning. Visible is the content alone.
 	Raw, Visible []byte
 	Calls        []CallPart
-	Several      bool // the event is of a second choice, which the request did not ask for
-	Tokens       int  // tokens in this event; 0 if not reported
-	Made         int  // tokens in this event and all events before it; 0 if not reported
+	Tokens       int // tokens in this event; 0 if not reported
+	Made         int // tokens in this event and all events before it; 0 if not reported
 	Finish       string
 	Usage        *Usage // nil if the event had no usage, or only zeros
 	Err          string // message of an error event; "" if there is none
-	Done         bool   // the [DONE] sentinel, or the last event of an API without it
 
-	// Vectors is the number of embeddings in the answer. Whole is the whole answer, as JSON; nil in
-	// virtual time, where Embedded holds the embeddings if they were asked for.
+	// Vectors is the number of embeddings in the answer. Embedded reads them, only during the call; nil if
+	// there are none.
 	Vectors  int
-	Whole    []byte
-	Embedded [][]float32
+	Embedded func() ([][]float32, error)
 }
 
 // CallPart is the part of a tool call in one event. Its strings are still encoded as JSON.

@@ -326,7 +326,10 @@ func (f *virtualFlight) Chunk(at time.Duration, c *sim.Chunk) {
 	e := &f.v.event
 	e.Content, e.Reasoning, e.ToolCall, e.Finish, e.Err, e.Done = c.Content, c.Reasoning, c.ToolCall, c.Finish, text(c.Err), c.Done
 	e.Raw, e.Visible, e.Calls, e.Usage = nil, nil, e.Calls[:0], nil
-	e.Vectors, e.Embedded = c.Inputs, c.Vectors
+	if e.Vectors, e.Embedded = c.Inputs, nil; c.Inputs > 0 {
+		vectors := c.Vectors
+		e.Embedded = func() ([][]float32, error) { return vectors, nil }
+	}
 	switch {
 	case c.Text == nil && c.Tool == "":
 	case c.ToolCall:

@@ -106,17 +106,17 @@ func (b *Batches) begins(now time.Duration) *batch {
 	return &b.begun[i]
 }
 
-// later returns the request of one wave later; nil if its batch is not known.
-func (b *Batches) later(t Due) *Due {
+// later returns the prompt of the request of one wave later; none if its batch is not known.
+func (b *Batches) later(t Due) Prompts {
 	batch, order := t.Batch, t.Order+b.slots
 	for b.lasts == 0 && batch < len(b.planned) && order >= b.planned[batch] {
 		order -= b.planned[batch]
 		batch++
 	}
 	if batch >= len(b.planned) {
-		return nil
+		return Prompts{}
 	}
-	return &Due{Ticket: load.Ticket{Phase: t.Phase, Order: order}, Batch: batch}
+	return Prompts{Phase: t.Phase, From: order, N: 1, Batch: batch}
 }
 
 func (b *Batches) Ended(now time.Duration, t Due, s *metric.Sample) {

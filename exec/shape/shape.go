@@ -40,7 +40,7 @@ const (
 	// Wait until the time At, or until a request ends. If At is 0, only until a request ends.
 	Wait Action = iota
 	// Send the request Turn, which is due at the time At. Afterwards, when nothing is urgent, make
-	// the prompt of the later request Ahead, unless it is nil.
+	// the prompts Ahead, of a later request.
 	Send
 	// Prepare makes prompts in advance, and opens Connections connections.
 	Prepare
@@ -68,7 +68,7 @@ type Step struct {
 	Do          Action
 	At          time.Duration
 	Due         Due
-	Ahead       *Due
+	Ahead       Prompts
 	Prompts     []Prompts
 	Connections int
 	N           int
@@ -111,7 +111,7 @@ type Due struct {
 	Ear   *Ear  // hears the tokens of the answer; nil if the shape does not listen
 }
 
-func (t Due) later(n int) *Due { return &Due{Ticket: load.Ticket{Phase: t.Phase, Order: t.Order + n}} }
+func (t Due) later(n int) Prompts { return Prompts{Phase: t.Phase, From: t.Order + n, N: 1} }
 
 // Unit is a part of what was measured, judged as one round.
 type Unit struct {

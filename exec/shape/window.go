@@ -24,7 +24,8 @@ type window struct {
 	trace    *Trace // the arrivals, if they are recorded traffic; else nil
 	steps    queue
 	begun    time.Duration
-	next     *arrival // that comes next; nil if it is not known yet
+	next     arrival // that comes next
+	known    bool    // whether it is known
 	later    agenda[Due]
 	flying   int
 	pending  int // measured requests or conversations that have not ended
@@ -118,16 +119,14 @@ func (w *window) Next(now time.Duration) Step {
 		}
 		return w.send(t, at, now)
 	}
-	if w.next == nil {
-		if t, at, ok := w.arrivals.next(); ok {
-			w.next = &arrival{t, at}
-		}
+	if !w.known {
+		w.next.Ticket, w.next.at, w.known = w.arrivals.next()
 	}
-	if w.next != nil && w.next.at <= now {
+	if w.known && w.next.at <= now {
 		return w.arrives(now)
 	}
 	wait := soonest(w.silence.looks, w.later.next())
-	if w.next != nil {
+	if w.known {
 		wait = min(wait, w.next.at)
 	}
 	return Step{Do: Wait, At: wait}
@@ -135,7 +134,7 @@ func (w *window) Next(now time.Duration) Step {
 
 func (w *window) arrives(now time.Duration) Step {
 	t, at := w.next.Ticket, w.next.at
-	w.next = nil
+	w.known = false
 	if w.flying >= w.Load.Open.MaxInFlight {
 		return w.giveUp(now, metric.CutFull, fmt.Sprintf("%d requests were in flight, the most that max_in_flight allows", w.flying))
 	}
