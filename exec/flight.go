@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -88,7 +89,7 @@ func (rd *round) send(step shape.Step) {
 	t := step.Due
 	request := rd.chats[t.Chat]
 	if delete(rd.chats, t.Chat); request == nil {
-		request = rd.prompted(t)
+		request = rd.request(t)
 	}
 	if rd.halted() {
 		return
@@ -110,7 +111,9 @@ func (rd *round) send(step shape.Step) {
 	if rows, ok := f.lot.prompts.(repeated); ok && rows.Again(*prompt) {
 		prompt.Bound = 1 // the other request may have been sent since this prompt was made
 	}
-	*request = f.lot.newRequest(*prompt, f.lot.output(t, f.nth))
+	if t.Chat != nil {
+		request.Output = cmp.Or(prompt.Output, f.lot.output(t, f.nth))
+	}
 	rd.inSession(request, t)
 	request.Patient = rd.level.Kind == metric.OpenLoop && rd.replay == nil && t.Chat == nil
 	sample.InputAsked, sample.OutputAsked, sample.Row = request.Input, request.Output, prompt.Row
@@ -119,8 +122,8 @@ func (rd *round) send(step shape.Step) {
 	ctx, f.cancel = context.WithCancel(rd.flying)
 	rd.flights[f] = struct{}{}
 	rd.observe(metric.RequestStarted{Level: rd.level, Phase: t.Phase})
-	answer := client.NewAnswer(f.sample, func(s *metric.Sample) {
-		rd.Clock.Post(func() { rd.finish(f, s) })
+	answer := client.NewAnswer(f.sample, func(*metric.Sample) {
+		rd.Clock.Post(func() { rd.finish(f) })
 	})
 	if most := rd.keepsOf(f); most > 0 {
 		f.answer, f.asked = answer, f.lot.askedBy(request)
@@ -193,11 +196,12 @@ func (rd *round) sample(t shape.Due, at time.Duration) metric.Sample {
 	return out
 }
 
-func (rd *round) finish(f *flight, s *metric.Sample) {
+func (rd *round) finish(f *flight) {
+	s := f.sample
 	if f.over {
 		return // given up on
 	}
-	f.over, f.sample = true, s
+	f.over = true
 	if rd.level.Cut != "" && s.Canceled() && s.Phase == metric.Measured {
 		s.Failure = &metric.Failure{Kind: metric.FailUnfinished, Message: "it had not ended when its level was given up"}
 	}
@@ -264,7 +268,7 @@ func (rd *round) says(f *flight) error {
 	if err != nil {
 		return fmt.Errorf("no prompt could be made: %v", err)
 	}
-	rd.chats[c] = &client.Request{Prompt: next}
+	rd.chats[c] = f.lot.newRequest(next, 0)
 	return nil
 }
 

@@ -324,7 +324,10 @@ func (s *levelRun) shapeless(due []int) *round {
 	var secret [8]byte
 	_, _ = rand.Read(secret[:]) // never fails
 	return &round{
-		stock:  stock{secret: secret, chats: map[*shape.Chat]*client.Request{}},
+		stock: stock{
+			ready:  ready{requests: make(map[turnID]*client.Request, min(sum(due), 1<<14))},
+			secret: secret, chats: map[*shape.Chat]*client.Request{},
+		},
 		runner: s.runner, target: s.target, Case: s.Case, level: l, picked: s.picked, signs: signsOf(l),
 		out:    &metric.Round{Index: i, Seed: seed(s.Load, i), Due: sum(due), Time: s.Level.RoundTime(), Leg: s.leg},
 		health: healths{map[int]func() metric.Health{}, map[int]metric.Health{}},

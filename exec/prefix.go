@@ -7,10 +7,14 @@ type prefix struct {
 }
 
 func (p *prefix) add(number int) {
-	if p.more == nil {
-		p.more = map[int]bool{}
+	if number == p.n {
+		p.n++
+	} else {
+		if p.more == nil {
+			p.more = map[int]bool{}
+		}
+		p.more[number] = true
 	}
-	p.more[number] = true
 	for ; p.more[p.n]; p.n++ {
 		delete(p.more, p.n)
 	}

@@ -17,8 +17,7 @@ import (
 // are made when they are due.
 const maxReady = 64 << 20
 
-// ready holds requests whose prompts were made in advance, and the total size of the prompts. Nothing else
-// of the requests is set.
+// ready holds requests whose prompts were made in advance, and the total size of the prompts.
 type ready struct {
 	requests map[turnID]*client.Request
 	bytes    int
@@ -33,32 +32,26 @@ func idOf(t shape.Due) turnID { return turnID{t.Phase, t.Order, t.Batch} }
 
 // prepare makes prompts in advance, so that no request has to wait for its prompt.
 func (rd *round) prepare(of shape.Prompts) {
-	if rd.ready.requests == nil {
-		rd.ready.requests = map[turnID]*client.Request{}
-	}
 	for i := 0; i < of.N && rd.ready.bytes < maxReady && rd.check() && !rd.halted(); i++ {
 		t := shape.Due{Ticket: load.Ticket{Phase: of.Phase, Order: of.From + i}, Batch: of.Batch}
 		if rd.ready.requests[idOf(t)] != nil {
 			continue
 		}
-		r := rd.prompted(t)
-		r.Prompt = rd.written(t, r.Prompt)
+		r := rd.request(t)
+		rd.write(t, r)
 		rd.ready.requests[idOf(t)] = r
 		rd.ready.bytes += r.Prompt.Bytes()
 	}
 }
 
-// written returns the prompt p with its encoded request, if the transport can encode requests in
-// advance. It leaves out conversations, because their prompts contain earlier answers.
-func (rd *round) written(t shape.Due, p client.Prompt) client.Prompt {
+// write encodes a request, if the transport can encode requests in advance. It leaves out conversations,
+// because their prompts contain earlier answers.
+func (rd *round) write(t shape.Due, r *client.Request) {
 	transport, ok := rd.target.Transport.(client.Prepared)
-	l, nth := rd.lotOf(t)
-	if !ok || l.workload.Prompt.Turns.Several() {
-		return p
+	if l, _ := rd.lotOf(t); ok && !l.workload.Prompt.Turns.Several() {
+		rd.inSession(r, t)
+		r.Prompt = transport.Prepare(r)
 	}
-	request := l.newRequest(p, l.output(t, nth))
-	rd.inSession(&request, t)
-	return transport.Prepare(&request)
 }
 
 // output returns the number of output tokens for a request, the nth of its phase within its
@@ -75,10 +68,10 @@ func (l *lot) output(t shape.Due, nth int) int {
 
 // newRequest returns a request of this workload with the prompt p. The number of answer tokens is
 // p.Output, or the parameter output if p.Output is 0.
-func (a *asking) newRequest(p client.Prompt, output int) client.Request {
+func (a *asking) newRequest(p client.Prompt, output int) *client.Request {
 	r := a.request
 	r.Prompt, r.Input, r.Output = p, cmp.Or(p.Tokens, r.Input), cmp.Or(p.Output, output)
-	return r
+	return &r
 }
 
 // connecting is the time limit for opening connections in advance.
@@ -109,9 +102,8 @@ func (rd *round) makeAhead(later shape.Prompts) {
 	})
 }
 
-// prompted returns a request of which only the prompt is set. If the prompt cannot be made, it cuts the
-// round short.
-func (rd *round) prompted(t shape.Due) *client.Request {
+// request returns one request. If its prompt cannot be made, it cuts the round short.
+func (rd *round) request(t shape.Due) *client.Request {
 	id := idOf(t)
 	if r := rd.ready.requests[id]; r != nil {
 		delete(rd.ready.requests, id)
@@ -136,5 +128,5 @@ func (rd *round) prompted(t shape.Due) *client.Request {
 	if t.Said > 0 && p.Output == 0 {
 		p.Output = l.lengths.At(t.Phase, nth) - t.Said
 	}
-	return &client.Request{Prompt: p}
+	return l.newRequest(p, l.output(t, nth))
 }

@@ -45,7 +45,7 @@ type stock struct {
 	ready  ready
 	secret [8]byte                         // random; sessions are made of it
 	replay *replay                         // recorded traffic; nil if requests are generated
-	chats  map[*shape.Chat]*client.Request // with the prompts of the next turns; nothing else is set
+	chats  map[*shape.Chat]*client.Request // of the next turns, without the length of the answer
 }
 
 // clocked is the limit of time of a leg.
@@ -275,7 +275,8 @@ func (rd *round) drain() {
 		s := f.begun()
 		s.End = rd.Clock.Now()
 		s.Failure = &metric.Failure{Kind: metric.FailCanceled, Message: fmt.Sprintf("cancelled, and had not ended %v later", abandon)}
-		rd.finish(f, &s)
+		f.sample = &s
+		rd.finish(f)
 	}
 }
 

@@ -86,7 +86,7 @@ func (a *answering) scoredRequest(s *levelRun, h *response) (client.Request, err
 	if !h.measured {
 		return a.request(s, h.question)
 	}
-	return s.asks[h.part].newRequest(h.prompt, h.Asked), nil
+	return *s.asks[h.part].newRequest(h.prompt, h.Asked), nil
 }
 
 // sampled returns the measured answers of server x at a place that the control should have scored.

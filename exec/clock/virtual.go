@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -16,7 +17,7 @@ var ErrIdle = errors.New("the virtual clock is idle: nothing is due, now or late
 // clock depends only on its inputs.
 type Virtual struct {
 	mu      sync.Mutex
-	now     time.Duration
+	now     atomic.Int64
 	queue   queue
 	settled []*func() // functions passed to Settled; only the loop uses this list
 }
@@ -25,17 +26,13 @@ type Virtual struct {
 func NewVirtual() *Virtual { return new(Virtual) }
 
 // Now implements Clock.
-func (c *Virtual) Now() time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
+func (c *Virtual) Now() time.Duration { return time.Duration(c.now.Load()) }
 
 // Timer implements Clock.
 func (c *Virtual) Timer(t time.Duration, f func()) (stop func() bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e := c.queue.add(max(t, c.now), f)
+	e := c.queue.add(max(t, c.Now()), f)
 	return func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -47,7 +44,7 @@ func (c *Virtual) Timer(t time.Duration, f func()) (stop func() bool) {
 func (c *Virtual) Post(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.queue.add(c.now, f)
+	c.queue.add(c.Now(), f)
 }
 
 // Settled makes Wait call f until stop is called. Wait calls f at the end of each instant, after
@@ -83,9 +80,9 @@ func (c *Virtual) Wait(ctx context.Context) error {
 func (c *Virtual) run(move bool) bool {
 	c.mu.Lock()
 	if at, any := c.queue.first(); any && move {
-		c.now = max(c.now, at)
+		c.now.Store(int64(max(c.Now(), at)))
 	}
-	e, due := c.queue.next(c.now)
+	e, due := c.queue.next(c.Now())
 	c.mu.Unlock()
 	if due {
 		e.f()

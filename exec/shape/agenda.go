@@ -26,7 +26,7 @@ func (a *agenda[T]) due(now time.Duration) (what T, at time.Duration, ok bool) {
 		return what, 0, false
 	}
 	e := a.entries[0]
-	a.entries = a.entries[1:]
+	a.entries = slices.Delete(a.entries, 0, 1)
 	return e.what, e.at, true
 }
 
