@@ -23,6 +23,7 @@ type flight struct {
 	nth    int            // number of the request in the lot
 	before int            // tokens of the prompt that earlier requests sent too; 0: not known
 	sample *metric.Sample // owned by the transport until the request has ended
+	stream client.Answer  // fills in the sample
 	answer *client.Answer // keeps the answer's text; nil if it is not kept
 	asked  *answers.Ask   // requirements on the answer; nil if the answer's text is not kept
 	prompt *client.Prompt // nil if the answer's text is not kept
@@ -95,7 +96,7 @@ func (rd *round) send(step shape.Step) {
 		return
 	}
 	prompt, sample := &request.Prompt, rd.sample(t, step.At)
-	f := &flight{number: rd.launched, turn: t, before: prompt.Before, sample: &sample}
+	f := &flight{number: rd.launched, turn: t, before: prompt.Before, sample: sample}
 	f.lot, f.nth = rd.lotOf(t)
 	rd.launched++
 	if t.Phase == metric.Measured {
@@ -122,7 +123,8 @@ func (rd *round) send(step shape.Step) {
 	ctx, f.cancel = context.WithCancel(rd.flying)
 	rd.flights[f] = struct{}{}
 	rd.observe(metric.RequestStarted{Level: rd.level, Phase: t.Phase})
-	answer := client.NewAnswer(f.sample, func(*metric.Sample) {
+	answer := &f.stream
+	answer.Reset(sample, func(*metric.Sample) {
 		rd.Clock.Post(func() { rd.finish(f) })
 	})
 	if most := rd.keepsOf(f); most > 0 {
@@ -179,9 +181,9 @@ func (f *flight) begun() metric.Sample {
 }
 
 // sample returns a sample with what is known of a request, except its lengths, when it is due.
-func (rd *round) sample(t shape.Due, at time.Duration) metric.Sample {
+func (rd *round) sample(t shape.Due, at time.Duration) *metric.Sample {
 	unit, order := rd.shapes.Place(t, at)
-	out := metric.Sample{
+	out := &metric.Sample{
 		Server: rd.level.Server, Workload: rd.level.Workload, Level: rd.level.Name, Round: rd.out.Index,
 		Slot: t.Slot, Order: order, Phase: t.Phase, Turn: t.Nth, Scheduled: at, FromDue: shape.Of(rd.Case).Windowed,
 	}
@@ -284,9 +286,9 @@ func (rd *round) misses(f *flight) {
 		s := rd.sample(t, f.sample.End)
 		s.End = f.sample.End
 		s.Failure = &metric.Failure{Kind: metric.FailMissing, Message: fmt.Sprintf("its conversation ended with turn %d, which failed", failed)}
-		rd.out.Samples = append(rd.out.Samples, &s)
+		rd.out.Samples = append(rd.out.Samples, s)
 		rd.observe(metric.RequestStarted{Level: rd.level, Phase: metric.Measured})
-		rd.observe(metric.SampleDone{Sample: &s})
+		rd.observe(metric.SampleDone{Sample: s})
 	}
 }
 

@@ -90,9 +90,10 @@ func (rd *round) connect(n int) {
 	})
 }
 
-// makeAhead makes prompts of later requests, when the loop has nothing urgent to do. There may be none.
+// makeAhead makes the prompt of a later request, when the loop has nothing urgent to do. There may be none,
+// or it was made before.
 func (rd *round) makeAhead(later shape.Prompts) {
-	if later.N == 0 {
+	if later.N == 0 || rd.ready.requests[turnID{later.Phase, later.From, later.Batch}] != nil {
 		return
 	}
 	rd.Clock.Post(func() {
