@@ -13,30 +13,38 @@ import (
 // recorded, the run's own result stays, and a note on the level says so.
 func Reread(p *plan.Plan, run *metric.Run) {
 	for _, w := range p.Workloads {
-		asks := map[int]*answers.Ask{} // by row
+		asks := map[row]*answers.Ask{}
 		for _, l := range run.Levels {
-			if l != nil && l.Workload == w.Address() && l.Natural && p.Stores(w) != plan.StoreNone {
-				reread(w, l, asks)
+			if l != nil && l.Workload == w.Address() && l.Natural {
+				reread(p, w, l, asks)
 			}
 		}
 	}
 }
 
-func reread(w *plan.Workload, l *metric.Level, asks map[int]*answers.Ask) {
+// row is a row of the data set of a workload.
+type row struct {
+	of    *plan.Workload
+	index int
+}
+
+func reread(p *plan.Plan, w *plan.Workload, l *metric.Level, asks map[row]*answers.Ask) {
 	left, all := 0, 0
 	for _, r := range l.Rounds {
 		for _, s := range r.All() {
-			if s.Answer == nil {
+			w := w.Owner(s)
+			if s.Answer == nil || !w.Output.Natural || p.Stores(w) == plan.StoreNone {
 				continue
 			}
 			if all++; s.Said == nil || s.Said.Hash != "" {
 				left++
 				continue
 			}
-			ask := asks[s.Row]
+			at := row{w, s.Row}
+			ask := asks[at]
 			if ask == nil {
 				ask, _ = w.Ask(s.Row) // an unreadable row was already reported by the run
-				asks[s.Row] = ask
+				asks[at] = ask
 			}
 			found := w.Found(ask, *s.Said, s.Row)
 			s.Answer = &found

@@ -403,7 +403,7 @@ func (j *judge) atCapacity(of verdict.Verdict, w *plan.Workload, l limit) {
 			if w.Policy.Estimates() {
 				at = "at the limit, "
 			}
-			v.Note(at + searchOf(w).Amount(l.Pass))
+			v.Note(at + w.Root().Capacity.Amount(l.Pass))
 		}
 		j.add(v, w.Policy.OnInconclusive)
 	}

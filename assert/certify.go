@@ -1,7 +1,6 @@
 package assert
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"sort"
@@ -60,7 +59,7 @@ func Certify(p *plan.Plan) []Finding {
 				out = append(out, f)
 			}
 		}
-		if searchOf(w) == nil {
+		if w.Root().Capacity == nil {
 			continue
 		}
 		for _, r := range declared(w, boundAtCapacity) {
@@ -144,12 +143,12 @@ func foresee(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy p
 
 // ofMix returns how large a mix of workloads must be so that this workload gets the given number of
 // requests. Without a mix it returns the given number.
-func (f *foreseenLevel) ofMix(requests int) int { return plan.OfWhole(requests, f.level.Share) }
+func (f *foreseenLevel) ofMix(requests int) int { return plan.OfWhole(requests, f.level.Fraction()) }
 
 // inMix writes the size of a mix of workloads, as " (1180 requests of its mix)". In a mix of this
 // size, the judged workload has the given number of requests. inMix returns "" if there is no mix.
 func (f *foreseenLevel) inMix(requests int) string {
-	if f.level.Share == 0 {
+	if f.level.Fraction() == 1 {
 		return ""
 	}
 	return fmt.Sprintf(" (%d requests of its mix)", f.ofMix(requests))
@@ -275,10 +274,8 @@ func (f *foreseenLevel) percentile(t *plan.Threshold) {
 // the required level, or else the smallest level, which has the most rounds. In a search over
 // rates, it checks the largest rate.
 func certifyCapacity(t *plan.Threshold, w *plan.Workload) Finding {
-	c, whole := searchOf(w), w
-	if w.Of != nil {
-		whole = w.Of
-	}
+	whole := w.Root()
+	c := whole.Capacity
 	at := func(n int, certify bool) Finding {
 		looks := whole.ProbeLooks(n, certify)
 		if c.Over == metric.OpenLoop {
@@ -319,7 +316,7 @@ func certifyCapacity(t *plan.Threshold, w *plan.Workload) Finding {
 
 // certifyAt checks a threshold at level n of a search whose probes are judged at the given looks.
 func certifyAt(t *plan.Threshold, w *plan.Workload, n int, looks []plan.Look) Finding {
-	c, policy := searchOf(w), w.Policy
+	c, policy := w.Root().Capacity, w.Policy
 	level := c.Level(n)
 	policy.OnInconclusive = plan.Extend // a search may extend a probe, even if the plan extends no fixed levels
 	last := looks[len(looks)-1].Requests
@@ -341,7 +338,7 @@ func ownLooks(w *plan.Workload, looks []plan.Look) []plan.Look {
 // planned returns the level as it would be recorded if it ran as planned. So the function gather
 // can divide its requests into blocks.
 func planned(level plan.Level, kind metric.LoadKind) *metric.Level {
-	l := &metric.Level{Name: level.Name, N: level.N, Share: level.Share, Speedup: level.Speedup, Kind: kind, Batches: level.Batches}
+	l := &metric.Level{Name: level.Name, N: level.N, Share: level.Fraction(), Speedup: level.Speedup, Kind: kind, Batches: level.Batches}
 	rounds := max(level.Rounds, 1)
 	for i := range rounds {
 		l.Rounds = append(l.Rounds, &metric.Round{Index: i, Due: level.Requests*(i+1)/rounds - level.Requests*i/rounds})
@@ -443,13 +440,12 @@ func nearest(t *plan.Threshold, level plan.Level, o *plan.Open, alpha float64) s
 	if !ok || level.Requests < 1 {
 		return ""
 	}
-	share := cmp.Or(level.Share, 1) // see spaced
 	scatter := 1/o.Shape() + 0.5
 	takes := func(load float64) int {
 		worth := min(1, (1-load)*(1-load)/scatter)
-		return int(math.Ceil(float64(need) / spaced(worth, share)))
+		return int(math.Ceil(float64(need) / spaced(worth, level.Fraction())))
 	}
-	most := 1 - math.Sqrt(scatter/(1+(float64(level.Requests)/float64(need)-1)/min(1, 2*share)))
+	most := 1 - math.Sqrt(scatter/(1+(float64(level.Requests)/float64(need)-1)/min(1, 2*level.Fraction())))
 	words := fmt.Sprintf("that is %d requests at 70%% of the largest rate that the server can sustain, and %d at 85%%", takes(0.7), takes(0.85))
 	if most <= 0 {
 		return words + fmt.Sprintf("; %d requests are too few, however low the rate is", level.Requests)

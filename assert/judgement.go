@@ -30,7 +30,7 @@ type judge struct {
 func newJudge(p *plan.Plan, run *metric.Run) *judge {
 	j := &judge{promised: p, run: run, levels: map[levelKey]*metric.Level{}, valid: map[levelKey]bool{},
 		recorded: map[levelKey]*metric.Level{}, limits: map[*metric.Capacity]limit{}}
-	for _, l := range run.Levels {
+	for _, l := range run.All() {
 		if l != nil {
 			j.take(l)
 			j.partial = j.partial || l.Skipped == metric.SkippedOnly

@@ -339,7 +339,6 @@ func TestPartBesideLongRequests(t *testing.T) {
 			}
 		}
 	}
-	l.Divide()
 	mix := &plan.Workload{Name: "production", Policy: plan.Policy{Confidence: 0.95}}
 	for name, share := range map[string]int{"chat": 900_000, "report": 100_000} {
 		mix.Mix = append(mix.Mix, mix.Part(&plan.Workload{Name: name, Policy: mix.Policy}, share))
@@ -353,7 +352,7 @@ func TestPartBesideLongRequests(t *testing.T) {
 			t.Errorf("%v, %q", v.Outcome, v.Notes)
 		}
 	}
-	alone, _ := judgedRate(l.Parts[0], plan.Open{Arrivals: plan.Poisson})
+	alone, _ := judgedRate(l.Divided()[1], plan.Open{Arrivals: plan.Poisson})
 	v := alone.judge(threshold("ttft", "p95 < 2s"))
 	must.Hold(t, v.Outcome == verdict.Pass, "alone: %v, %q", v.Outcome, v.Notes)
 	must.Hold(t, len(got.verdicts[mix.Mix[0]]) != 0, "the part was not judged")

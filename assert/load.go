@@ -66,7 +66,7 @@ func (s *subject) load(v *verdict.Verdict, kind metric.LoadKind, level plan.Leve
 	if completed == 0 && len(problems) == 0 && !overrun {
 		invalid(verdict.CauseServer, "none of %s completed, and no failure was recorded", verdict.Count(s.n, "requests"))
 	}
-	if len(l.Parts) == 0 { // in a mix, the lengths are checked for each part
+	if !l.Mixed() { // in a mix, the lengths are checked for each part
 		s.lengths(v, samples, invalid)
 	}
 	believable(samples, invalid)

@@ -67,8 +67,7 @@ func look(w *plan.Workload, l *metric.Level, mixed float64, price metric.Price, 
 	s := subject{evidence: gather(l.InMemory()), workload: w, mixed: mixed, price: price, policy: w.Policy, alpha: alpha, due: due}
 	// Also judge thresholds that only warn. One of them may be success, and a mean passes only if
 	// success passes.
-	list := requirements(w, binds, l.Kind, plan.Level{Name: l.Name, Stage: l.Stage, Speedup: l.Speedup, Share: l.Share},
-		verdict.SeverityError)
+	list := requirements(w, binds, l.Kind, plan.Level{Name: l.Name, Stage: l.Stage, Speedup: l.Speedup}, verdict.SeverityError)
 	verdicts := s.thresholds(list)
 	for i := len(list) - 1; i >= 0; i-- {
 		if !list[i].limits() {

@@ -121,11 +121,7 @@ func (j *judge) valued(v *verdict.Verdict, w *plan.Workload, kind metric.LoadKin
 		looked = lookNote(l, whole.Looks[len(whole.Looks)-1], 1-s.alpha)
 	}
 	s.evidence, s.pairs = gather(l.InMemory()), j.pairs(key)
-	if w.Of != nil {
-		if mix, _ := j.lookedAt(levelKey{key.server, w.Of.Address(), key.level}, w.Of); mix != nil {
-			s.mixed = gather(mix.InMemory()).lifetime()
-		}
-	}
+	s.mixed = j.mixedLifetime(key, w)
 	s.one = s.level
 	if one := (levelKey{key.server, key.workload, "1"}); key != one {
 		s.one, _ = j.lookedAt(one, w)
@@ -200,22 +196,37 @@ func (j *judge) pairs(of levelKey) []*metric.Level {
 	return out
 }
 
+// mixedLifetime returns the lifetime of a request of the whole mix at a level of its part w, in
+// seconds; 0 if w is no part or the mix was not measured.
+func (j *judge) mixedLifetime(key levelKey, w *plan.Workload) float64 {
+	root := w.Root()
+	if root == w {
+		return 0
+	}
+	key.workload = root.Address()
+	if mix, _ := j.lookedAt(key, root); mix != nil {
+		return gather(mix.InMemory()).lifetime()
+	}
+	return 0
+}
+
 // upToLook returns the level with the requests that a look covers. For a part
 // of a mix it returns the requests of that part, up to the same look at the mix. If the record
 // lacks these requests, problem says so.
 func (j *judge) upToLook(key levelKey, w *plan.Workload, requests int) (l *metric.Level, problem string) {
-	if w.Of == nil {
+	root := w.Root()
+	if root == w {
 		return begun(j.recorded[key], requests)
 	}
-	mix := j.recorded[levelKey{key.server, w.Of.Address(), key.level}]
+	mix := j.recorded[levelKey{key.server, root.Address(), key.level}]
 	if mix == nil {
-		return nil, "the record lacks the mix of this workload, workload." + w.Of.Address()
+		return nil, "the record lacks the mix of this workload, workload." + root.Address()
 	}
 	if mix, problem = begun(mix, requests); problem != "" {
 		return nil, problem
 	}
 	if l = partAt(mix, w); l == nil {
-		return nil, "the record lacks this part of the mix workload." + w.Of.Address()
+		return nil, "the record lacks this part of the mix workload." + root.Address()
 	}
 	return l, ""
 }

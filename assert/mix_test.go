@@ -40,8 +40,6 @@ func mixGate(s shape, thresholds map[string][]*plan.Threshold) (*plan.Plan, *met
 	}
 	mix.ShareOut()
 	p.Workloads = mix.Whole()
-	l.Divide()
-	run.Levels = append(run.Levels, l.Parts...)
 	return p, run
 }
 
@@ -84,7 +82,7 @@ func TestPartsAreJudgedAsIfAlone(t *testing.T) {
 		p, run := mixGate(s, map[string][]*plan.Threshold{"chat": all(), "rag": all(), "long": all()})
 		judged := Judge(p, run, Options{})
 		for i, part := range p.Workloads[1:] {
-			alone := *run.Levels[i+1]
+			alone := *run.All()[i+1]
 			alone.Of, alone.Share, alone.N = "", 0, alone.AtOnce()
 			w := *part
 			w.Of, w.Share = nil, 0
@@ -151,7 +149,6 @@ func TestPartsUpToALook(t *testing.T) {
 	p, run := mixGate(shape{n: 20, rounds: 10, perRound: 120, ttft: longs(1.5)}, bound)
 	mix := run.Levels[0]
 	mix.Looks = []metric.Look{{Requests: 600, Planned: 2, Spent: 0.25, Outcome: metric.Pass}}
-	mix.Divide()
 	v := Judge(p, run, Options{})
 	for name, want := range map[string]int{"chat": 420, "long": 30} { // 70 %, 5 % of 600 requests
 		for _, x := range partVerdicts(v, "production/"+name) {
@@ -170,7 +167,6 @@ func TestPartsUpToALook(t *testing.T) {
 func TestPartThatIsNotThere(t *testing.T) {
 	p, run := mixGate(shape{n: 20, rounds: 10, perRound: 120}, map[string][]*plan.Threshold{"long": {threshold("ttft", "p95 < 2s")}})
 	run.Levels[0].Parts = run.Levels[0].Parts[:2]
-	run.Levels = run.Levels[:3]
 	v := Judge(p, run, Options{})
 	must.Hold(t, v.Outcome == verdict.Error, "%v: %v", v.Outcome, names(v))
 	if look := JudgeLook(p, p.Workloads[0], run.Levels[0], metric.Look{Planned: 1}); look.Invalid == "" {

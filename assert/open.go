@@ -14,12 +14,12 @@ func (s *subject) opened(v *verdict.Verdict, thresholds []judgedThreshold, inval
 	if s.level.Kind != metric.OpenLoop {
 		return
 	}
-	if s.level.Cut == metric.CutFull && s.level.Of == "" && !slices.ContainsFunc(thresholds, func(t judgedThreshold) bool {
+	if s.level.Cut == metric.CutFull && s.level.Alone() && !slices.ContainsFunc(thresholds, func(t judgedThreshold) bool {
 		return t.threshold.Metric.Name == growing && t.Outcome == verdict.Fail
 	}) {
 		invalid(verdict.CauseInvalid, "the level was given up with too many requests in flight, before it was certain whether the backlog grows: raise max_in_flight")
 	}
-	if s.level.Stage != nil || s.level.Of != "" {
+	if s.level.Stage != nil || !s.level.Alone() {
 		return // the number in flight includes requests of other stages or parts
 	}
 	most := 0

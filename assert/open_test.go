@@ -42,7 +42,7 @@ func backlog(kept int, saturation ...float64) *metric.Level {
 func judgedRate(l *metric.Level, o plan.Open) (*subject, verdict.Verdict) {
 	w := &plan.Workload{Loads: []*plan.Load{{Kind: metric.OpenLoop, Open: &o, Levels: []plan.Level{{Name: l.Name, Rate: l.Rate}}}}}
 	s := &subject{evidence: gather(l), workload: w, policy: plan.Policy{Confidence: 0.95}, alpha: 0.05}
-	return s, s.judge(withGrowth(nil, metric.OpenLoop, plan.Level{Name: l.Name}, verdict.SeverityError)[0].Threshold)
+	return s, s.judge(withGrowth(&plan.Workload{}, nil, metric.OpenLoop, plan.Level{Name: l.Name}, verdict.SeverityError)[0].Threshold)
 }
 
 // All requests in flight may fail together. At 10 req/s and 1 s per request, ten requests are in
@@ -199,7 +199,7 @@ func TestSustainedAfterTheLevel(t *testing.T) {
 		if v.Outcome != tt.want || !strings.Contains(v.Message, tt.words) || !strings.Contains(strings.Join(v.NotesOf(), "; "), tt.note) {
 			t.Errorf("%s: %v, %s, %q; want %v, %q, %q", tt.name, v.Outcome, v.Message, v.Notes, tt.want, tt.words, tt.note)
 		}
-		got := s.awaits(withGrowth(nil, metric.OpenLoop, plan.Level{Name: l.Name}, verdict.SeverityError)[0].Threshold)
+		got := s.awaits(withGrowth(&plan.Workload{}, nil, metric.OpenLoop, plan.Level{Name: l.Name}, verdict.SeverityError)[0].Threshold)
 		must.Hold(t, got == tt.awaits, "%s: it awaits a saturation: %v, want %v", tt.name, got, tt.awaits)
 		if tt.awaits && (v.More != -1 || !strings.Contains(v.Needs, "a saturation right after the level")) {
 			t.Errorf("%s: needs %q, %d more", tt.name, v.Needs, v.More)
@@ -303,7 +303,7 @@ func TestGivenUp(t *testing.T) {
 		l.Cut = metric.CutFull
 		s, v := judgedRate(l, plan.Open{Arrivals: plan.Poisson})
 		problems := 0
-		s.opened(&verdict.Verdict{}, []judgedThreshold{{withGrowth(nil, metric.OpenLoop, plan.Level{}, verdict.SeverityError)[0].Threshold, &v}}, func(_ verdict.Cause, _ string, _ ...any) { problems++ })
+		s.opened(&verdict.Verdict{}, []judgedThreshold{{withGrowth(&plan.Workload{}, nil, metric.OpenLoop, plan.Level{}, verdict.SeverityError)[0].Threshold, &v}}, func(_ verdict.Cause, _ string, _ ...any) { problems++ })
 		must.Hold(t, (problems == 0) == tt.valid, "%d %% stay: %d problems", tt.kept, problems)
 	}
 }
@@ -351,7 +351,7 @@ func TestOverrun(t *testing.T) {
 	} {
 		s, _ := judgedRate(tt.level, plan.Open{Arrivals: plan.Poisson})
 		level := plan.Level{Name: "10 req/s", Rate: 10, Requests: 1000, Rounds: 10}
-		list := withGrowth([]required{{Threshold: threshold("ttft", "p95 < 2s")}, {Threshold: threshold("speed", "mean > 10 tok/s")}}, metric.OpenLoop, level, tt.grows)
+		list := withGrowth(&plan.Workload{}, []required{{Threshold: threshold("ttft", "p95 < 2s")}, {Threshold: threshold("speed", "mean > 10 tok/s")}}, metric.OpenLoop, level, tt.grows)
 		judged := pairs(list, s.thresholds(list))
 		var v verdict.Verdict
 		s.load(&v, metric.OpenLoop, level, judged)

@@ -21,8 +21,7 @@ const (
 // plan allows it, or if the plan's last green run was so too. In a comparison, the control shows
 // how many such answers are usual.
 func (j *judge) rambling(server string, w *plan.Workload, l *metric.Level) string {
-	if l == nil || !l.Natural || len(l.Parts) > 0 || w.Answers.Repeating == plan.RepeatingAllowed || j.promised.Compared(server, w) ||
-		w.Of != nil && j.promised.Compared(server, w.Of) {
+	if l == nil || !w.Output.Natural || w.Answers.Repeating == plan.RepeatingAllowed || j.promised.Compared(server, w) {
 		return ""
 	}
 	n, bad := 0, 0

@@ -32,7 +32,7 @@ var rateLimits = []float64{0.5, 2, 10}
 func (m *rateModel) search(seed int64, limit float64, budget time.Duration) search.Limit {
 	t := *threshold("ttft", "p95 < 2s")
 	t.Limit = limit
-	list := withGrowth([]required{{Threshold: &t}}, metric.OpenLoop, plan.Level{}, "")
+	list := withGrowth(&plan.Workload{}, []required{{Threshold: &t}}, metric.OpenLoop, plan.Level{}, "")
 	saturation := m.saturated(seed, mostInFlight, plan.Saturation, 10)
 	mean, low, _, _ := largest(saturation.parts, 0.05)
 	o := search.RateOptions{

@@ -429,7 +429,7 @@ func onAll[T any](gates int, gate func(i int64) T) []T {
 // sustains returns two cells of a table for a rate near the model's largest rate. The first is how
 // often we judge it sustained, and the second how often rules of other tools call it overloaded.
 func (m *rateModel) sustains(t *testing.T, requests int, truth, near float64) (ours, theirs string) {
-	growth := withGrowth(nil, metric.OpenLoop, plan.Level{}, "")[0].Threshold
+	growth := withGrowth(&plan.Workload{}, nil, metric.OpenLoop, plan.Level{}, "")[0].Threshold
 	count, trend, deficit := map[verdict.Outcome]int{}, 0, 0
 	for _, x := range onAll(*rateGates, func(i int64) (out struct {
 		verdict.Verdict

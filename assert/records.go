@@ -27,7 +27,7 @@ func CompareRecords(r compare.Records) (*plan.Plan, Verdicts, error) {
 		j.baselines = map[string]*metric.Run{c.Name: r.Control}
 	}
 	unrun := ""
-	for _, l := range r.Candidate.Levels {
+	for _, l := range r.Candidate.All() {
 		switch {
 		case l == nil:
 		case l.Skipped == metric.SkippedOnly:

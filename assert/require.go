@@ -58,12 +58,10 @@ func untested(p plan.Policy) verdict.Test {
 func requirements(w *plan.Workload, binds func(*plan.SLA) bool, kind metric.LoadKind, level plan.Level,
 	severity verdict.Severity) []required {
 	list := declared(w, binds)
-	all := withGrowth(list, kind, level, severity)
+	all := withGrowth(w, list, kind, level, severity)
 	bounds := all
-	if w.Of != nil { // each part of a mix must meet what the mix implies
-		of := level
-		of.Share = 0
-		bounds = append(slices.Clone(all), withGrowth(declared(w.Of, binds), kind, of, severity)...)
+	if root := w.Root(); root != w { // each part of a mix must meet what the mix implies
+		bounds = append(slices.Clone(all), withGrowth(root, declared(root, binds), kind, level, severity)...)
 	}
 	return slices.Insert(all, len(list), succeeding(all, bounds)...)
 }
@@ -138,8 +136,8 @@ func (r required) limits() bool {
 
 // atCapacity lists the thresholds that decide the capacity of a workload.
 func atCapacity(w *plan.Workload) []required {
-	c := searchOf(w)
-	list := requirements(w, boundAtCapacity, c.Over, w.Portion(plan.Level{Range: c.Range}), verdict.SeverityError)
+	c := w.Root().Capacity
+	list := requirements(w, boundAtCapacity, c.Over, plan.Level{Range: c.Range}, verdict.SeverityError)
 	return slices.DeleteFunc(list, func(r required) bool { return !r.limits() })
 }
 
@@ -163,10 +161,10 @@ const growing = "backlog_growth"
 // withGrowth adds the requirement that the server sustains the rate, unless the plan has a
 // threshold on backlog_growth. For a part of a mix it adds nothing, because the mix has the
 // requirement.
-func withGrowth(list []required, kind metric.LoadKind, level plan.Level, severity verdict.Severity) []required {
+func withGrowth(w *plan.Workload, list []required, kind metric.LoadKind, level plan.Level, severity verdict.Severity) []required {
 	// joint means that the level has no constant rate of its own. It has stages, replays a trace,
 	// or is of one part of a mix.
-	joint := level.Stage != nil || level.Speedup > 0 || level.Share > 0
+	joint := level.Stage != nil || level.Speedup > 0 || w.Root() != w
 	if kind != metric.OpenLoop || joint || slices.ContainsFunc(list, func(r required) bool { return r.Metric.Name == growing }) {
 		return list
 	}

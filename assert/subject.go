@@ -64,10 +64,7 @@ func (s *subject) crowding() float64 {
 	}
 	idle := max(1-s.level.Rate/least, 0)
 	worth := min(1, idle*idle/(s.scatter()+0.5))
-	if s.level.Of != "" {
-		return spaced(worth, s.level.Share)
-	}
-	return worth
+	return spaced(worth, s.level.Fraction())
 }
 
 // spaced returns how many independent requests one request of a mix's part is worth. The parameter
@@ -102,7 +99,7 @@ func (s *subject) scatter() float64 {
 }
 
 func (s *subject) arrivals() *plan.Open {
-	if c := searchOf(s.workload); s.level.Probe != nil && c != nil && c.Load != nil && c.Load.Open != nil {
+	if c := s.workload.Root().Capacity; s.level.Probe != nil && c != nil && c.Load != nil && c.Load.Open != nil {
 		return c.Load.Open
 	}
 	for _, load := range s.workload.Loads {
@@ -119,6 +116,6 @@ func (s *subject) unsaturated() bool {
 	if s.level.Kind != metric.OpenLoop {
 		return false
 	}
-	open, c := s.arrivals(), searchOf(s.workload)
+	open, c := s.arrivals(), s.workload.Root().Capacity
 	return open != nil && (open.Unsaturated || s.level.Probe != nil && c != nil && c.Largest > 0)
 }

@@ -333,9 +333,6 @@ func (t *alternation) seen() *metric.Run {
 	seen := *t.runner.run
 	seen.Comparisons = t.records
 	seen.End = t.Clock.Now()
-	for _, l := range seen.Levels {
-		l.Divide() // add the measurements of the legs to the level, now that both legs have ended
-	}
 	return &seen
 }
 

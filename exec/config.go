@@ -73,9 +73,9 @@ type Case = shape.Case
 func Cases(p *plan.Plan) []Case {
 	var cases []Case
 	for _, s := range p.Servers {
-		for _, w := range p.Workloads {
+		for _, w := range p.Loaded() {
 			for _, on := range w.Servers {
-				if on != s || p.Idle(s, w) || w.Of != nil { // the case of a mix includes its parts
+				if on != s || p.Idle(s, w) {
 					continue
 				}
 				for l, level := range w.Levels() {

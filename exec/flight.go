@@ -192,10 +192,8 @@ func (rd *round) sample(t shape.Due, at time.Duration) *metric.Sample {
 	} else {
 		out.Round += unit
 	}
-	if l, _ := rd.lotOf(t); rd.Workload.Mix != nil {
-		out.Part = l.workload.PartName()
-	}
-	return out
+	l, _ := rd.lotOf(t)
+	return l.own(out)
 }
 
 func (rd *round) finish(f *flight) {

@@ -58,24 +58,18 @@ func (r *runner) runOf(t *Target, c Case, l *metric.Level) (s *levelRun, lost er
 // askings prepares the requests of a level, for each part of a mix. If the level cannot run, it
 // returns nil and writes the reason into l.
 func (r *runner) askings(t *Target, c Case, l *metric.Level) (out []*asking, lost error) {
-	if c.Workload.Mix == nil {
-		a, lost := r.asking(t, c, l, l)
-		if a == nil {
-			return nil, lost
-		}
-		return []*asking{a}, nil
-	}
-	l.Exact = true
-	for i, part := range c.Workload.Mix {
+	exact, levels := true, l.Sent()
+	for i, w := range c.Workload.Sent() {
 		of := c
-		of.Workload, of.Level = part, part.Portion(c.Level)
-		a, lost := r.asking(t, of, l.Parts[i], l)
+		of.Workload, of.Level = w, w.Portion(c.Level)
+		a, lost := r.asking(t, of, levels[i], l)
 		if a == nil {
 			return nil, lost
 		}
-		l.Exact = l.Exact && a.level.Exact
+		exact = exact && a.level.Exact
 		out = append(out, a)
 	}
+	l.Exact = exact
 	return out, nil
 }
 
@@ -193,10 +187,7 @@ func (s *levelRun) draws(rd *round, due []int) {
 	m := &mixed{index: rd.out.Index + len(rd.mix)}
 	m.seed = seed(s.Load, m.index)
 	rd.mix = append(rd.mix, m)
-	counts := []int{sum(due)}
-	if s.Workload.Mix != nil {
-		counts = s.deal(rd, m, due)
-	}
+	counts := s.deal(rd, m, due)
 	for i, a := range s.asks {
 		l := &lot{asking: a, due: counts[i]}
 		of := [2]string{a.level.Server, a.level.Workload}
@@ -232,8 +223,11 @@ func sum(counts []int) (n int) {
 // deal draws a part of the mix for each measured request. It returns how many requests each part
 // gets. Both sides of a comparison get the same parts.
 func (s *levelRun) deal(rd *round, m *mixed, due []int) []int {
-	if s.Workload.ByType() {
+	switch {
+	case s.Workload.ByType():
 		return rd.typed(m)
+	case len(s.asks) == 1:
+		return []int{sum(due)}
 	}
 	shares := s.Workload.Shares()
 	counts := make([]int, len(shares))
@@ -262,7 +256,7 @@ func (s *levelRun) countMeasured() []int {
 	for _, r := range s.level.Rounds {
 		for _, x := range r.Samples {
 			for k, a := range s.asks {
-				if x.Phase == metric.Measured && x.Part == a.workload.PartName() {
+				if x.Phase == metric.Measured && s.Workload.Owner(x) == a.workload {
 					out[k]++
 				}
 			}

@@ -36,6 +36,12 @@ type lot struct {
 	first int
 }
 
+// own returns the sample as one of a request of the lot.
+func (l *lot) own(s metric.Sample) metric.Sample {
+	s.Part = l.workload.PartName()
+	return s
+}
+
 // drawn is what was drawn for the requests of a round.
 type drawn struct {
 	mix   []*mixed         // of the window, or of each batch

@@ -64,10 +64,11 @@ func TestMix(t *testing.T) {
 			p := mixOf(load)
 			b := newBench(t, clock.NewVirtual(), p, steady(200*time.Millisecond, 10*time.Millisecond))
 			run := must.Get(exec.Run(t.Context(), b.Config))(t)
-			i := slices.IndexFunc(run.Levels, func(l *metric.Level) bool { return l.Name == load.Levels[0].Name })
-			l := run.Levels[i]
+			levels := run.All()
+			i := slices.IndexFunc(levels, func(l *metric.Level) bool { return l.Name == load.Levels[0].Name })
+			l := levels[i]
 			must.Same(t, "", want, shared(l))
-			for k, part := range run.Levels[i+1 : i+4] {
+			for k, part := range levels[i+1 : i+4] {
 				name := p.Workloads[k+1].PartName()
 				due, sent := 0, 0
 				for _, r := range part.Rounds {
@@ -187,7 +188,7 @@ func TestMixThatIsNotSelected(t *testing.T) {
 	b.Only = func(exec.Case) bool { return false }
 	run := must.Get(exec.Run(t.Context(), b.Config))(t)
 	var got []string
-	for _, l := range run.Levels {
+	for _, l := range run.All() {
 		got = append(got, l.Workload+" "+l.Skipped)
 	}
 	want := []string{"production not selected", "production/chat not selected", "production/rag not selected", "production/long not selected"}

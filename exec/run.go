@@ -55,9 +55,6 @@ func Run(ctx context.Context, c Config) (*metric.Run, error) {
 		r.run.Workers = r.Workers.Sent()
 	}
 	r.calibrate() // measure the load generator, if that was not done yet
-	for _, l := range r.run.Levels {
-		l.Divide() // add the turns of the servers to the level when all have ended
-	}
 	r.observe(metric.RunDone{Run: r.run})
 	return r.run, r.err
 }

@@ -197,23 +197,15 @@ func (r *runner) skip(cases []Case, why string) {
 	}
 }
 
-// newLevel adds the level of a case to the run. If the workload is a mix, it also adds the levels
-// of its parts.
+// newLevel adds the level of a case to the run.
 func (r *runner) newLevel(c Case) *metric.Level {
 	l := levelOf(c)
-	r.run.Levels = append(append(r.run.Levels, l), l.Parts...)
+	r.run.Levels = append(r.run.Levels, l)
 	return l
 }
 
-// done tells the observer that a level has ended. For a mix it then reports the levels of the
-// parts.
-func (r *runner) done(l *metric.Level) {
-	r.observe(metric.LevelDone{Level: l})
-	l.Divide()
-	for _, part := range l.Parts {
-		r.observe(metric.LevelDone{Level: part})
-	}
-}
+// done tells the observer that a level has ended.
+func (r *runner) done(l *metric.Level) { r.observe(metric.LevelDone{Level: l}) }
 
 func levelOf(c Case) *metric.Level {
 	l := &metric.Level{
@@ -229,13 +221,10 @@ func levelOf(c Case) *metric.Level {
 		Natural:  c.Workload.Output.Natural,
 		Asked:    c.Workload.Asked(c.Server, c.Load),
 	}
-	for _, part := range c.Workload.Mix {
+	for _, part := range c.Workload.Whole()[1:] {
 		of := c
 		of.Workload = part
-		p := levelOf(of)
-		p.Of, p.Share = l.Workload, part.Portion(c.Level).Share
-		l.Natural = l.Natural || p.Natural
-		l.Parts = append(l.Parts, p)
+		l.AddPart(levelOf(of), part.Portion(c.Level).Fraction())
 	}
 	return l
 }

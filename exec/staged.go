@@ -59,7 +59,7 @@ func (t *alternation) takesOver(x *side, c Case, before *metric.Run) {
 	l := *before.Levels[i]
 	l.Rounds, l.Voided = slices.Clone(l.Rounds), slices.Clone(l.Voided)
 	x.levels = append(x.levels, &l)
-	t.runner.run.Levels = append(append(t.runner.run.Levels, &l), l.Parts...)
+	t.runner.run.Levels = append(t.runner.run.Levels, &l)
 	for _, r := range slices.Concat(l.Rounds, l.Voided) {
 		t.slot = max(t.slot, r.Leg.Slot+1)
 		x.longest[placeOf(c)] = max(x.longest[placeOf(c)], r.End-r.Start)
@@ -67,13 +67,7 @@ func (t *alternation) takesOver(x *side, c Case, before *metric.Run) {
 			if s.Turn > 1 {
 				continue
 			}
-			of := c.Workload
-			for _, part := range of.Mix {
-				if part.PartName() == s.Part {
-					of = part
-				}
-			}
-			t.sent[[2]string{x.server.Address(), of.Address()}]++
+			t.sent[[2]string{x.server.Address(), c.Workload.Owner(s).Address()}]++
 		}
 	}
 }

@@ -4,7 +4,7 @@ package metric
 // were sent, but no verdict and no figure includes them. Any other level, and the part of a mix, is
 // returned as it is.
 func (l *Level) Judged() *Level {
-	if l == nil || !l.Batches || l.Of != "" || len(l.Looks) == 0 {
+	if l == nil || !l.Batches || !l.Alone() || len(l.Looks) == 0 {
 		return l
 	}
 	out := *l
@@ -19,27 +19,12 @@ func (l *Level) Judged() *Level {
 	return &out
 }
 
-// Judged returns the run with only the judged rounds of its levels; see Level.Judged. The part of a
-// mix has the rounds of its mix.
+// Judged returns the run with only the judged rounds of its levels; see Level.Judged.
 func (r *Run) Judged() *Run {
 	out := *r
 	out.Levels = make([]*Level, len(r.Levels))
-	parts := map[*Level]*Level{}
 	for i, l := range r.Levels {
-		j := l.Judged()
-		if out.Levels[i] = j; j == l || l == nil {
-			continue
-		}
-		j.Parts = nil
-		for _, p := range l.Parts {
-			parts[p] = j.Part(p)
-			j.Parts = append(j.Parts, parts[p])
-		}
-	}
-	for i, l := range r.Levels {
-		if p := parts[l]; p != nil {
-			out.Levels[i] = p
-		}
+		out.Levels[i] = l.Judged()
 	}
 	return &out
 }

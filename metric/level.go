@@ -429,7 +429,7 @@ func (r *Round) synchrony(slots int) Value {
 
 // synchrony returns the mean synchrony of the level's rounds.
 func (l *Level) Synchrony() Value {
-	if l.Kind != ClosedLoop || l.Of != "" {
+	if l.Kind != ClosedLoop || !l.Alone() {
 		return None("it has no slots")
 	}
 	sum, n, why := 0.0, 0, "no round was run"
@@ -456,7 +456,7 @@ func (l *Level) Value(name string, w Window, good func(*Sample) bool, one *Level
 	if l.Skipped != "" {
 		return None("the level was not run: " + l.Skipped)
 	}
-	if def, _ := Lookup(name); l.Of != "" && !OfParts(def) {
+	if def, _ := Lookup(name); !l.Alone() && !OfParts(def) {
 		return None("only the whole mix has this metric, because its parts share the server and the slots")
 	}
 	if l.Stage != nil && !OfStages(name) {

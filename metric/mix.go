@@ -1,7 +1,9 @@
 package metric
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -17,6 +19,10 @@ func AtOnce(n int, share float64) int {
 	return max(n, 1)
 }
 
+// Fraction is the level's share of the requests in flight, in (0, 1]. Only that of a part of a mix is
+// less than 1.
+func (l *Level) Fraction() float64 { return cmp.Or(l.Share, 1) }
+
 // AtOnce returns how many of the level's requests are in flight at once, or are sent at once.
 func (l *Level) AtOnce() int { return AtOnce(l.N, l.Share) }
 
@@ -26,11 +32,49 @@ func OfParts(d Def) bool {
 	return d.Source == Client && d.Name != "synchrony" && d.Name != "scaling_efficiency"
 }
 
-// Divide fills in the levels of a mix's parts. Each part gets its requests from the mix.
-func (l *Level) Divide() {
-	for _, p := range l.Parts {
-		*p = *l.Part(p)
+// Mixed reports whether the level is one of a mix.
+func (l *Level) Mixed() bool { return len(l.Parts) > 0 }
+
+// Alone reports whether no other requests than the level's own were in flight. It is false for a part
+// of a mix.
+func (l *Level) Alone() bool { return l.Of == "" }
+
+// All returns the levels of the run. The level of a mix is followed by those of its parts, which are
+// made anew by each call; see Part. A saturation is not divided.
+func (r *Run) All() []*Level {
+	var out []*Level
+	for _, l := range r.Levels {
+		out = append(out, l.Divided()...)
 	}
+	return out
+}
+
+// Divided returns the level, and after it the levels of the parts of a mix; see Part.
+func (l *Level) Divided() []*Level {
+	out := []*Level{l}
+	if l != nil && !l.Saturates() {
+		for _, p := range l.Parts {
+			out = append(out, l.Part(p))
+		}
+	}
+	return out
+}
+
+// Hang moves each level of Levels that is part of a mix to the mix's Parts. A part without its mix
+// stays.
+func (r *Run) Hang() {
+	mixes := map[[3]string]*Level{}
+	for _, l := range r.Levels {
+		mixes[[3]string{l.Server, l.Workload, l.Name}] = l
+	}
+	r.Levels = slices.DeleteFunc(r.Levels, func(l *Level) bool {
+		mix := mixes[[3]string{l.Server, l.Of, l.Name}]
+		if l.Of == "" || mix == nil || mix == l {
+			return false
+		}
+		mix.Parts = append(mix.Parts, l)
+		return true
+	})
 }
 
 // Part returns the level of one part of the mix, with only the part's requests. It keeps the rounds
@@ -120,4 +164,19 @@ func ordersOf(all []*Sample, name string) map[*Sample]int {
 		next[s.Phase]++
 	}
 	return out
+}
+
+// Sent returns the levels whose requests are sent: those of the parts of a mix, or the level itself.
+func (l *Level) Sent() []*Level {
+	if l.Mixed() {
+		return l.Parts
+	}
+	return []*Level{l}
+}
+
+// AddPart adds the level of a part of the mix, with the part's share of the requests, in (0, 1].
+func (l *Level) AddPart(part *Level, share float64) {
+	part.Of, part.Share = l.Workload, share
+	l.Natural = l.Natural || part.Natural
+	l.Parts = append(l.Parts, part)
 }

@@ -34,13 +34,13 @@ func mixture() *Level {
 	return l
 }
 
-// The method Divide numbers the requests of each part of a mix from 0. A request that a round's
-// record lacks may belong to any part.
-func TestDivide(t *testing.T) {
+// Divided numbers the requests of each part of a mix from 0. A request that a round's record lacks may
+// belong to any part.
+func TestDivided(t *testing.T) {
 	l := mixture()
-	l.Divide()
-	l.Divide() // a second call changes nothing
-	long := l.Parts[1]
+	all := (&Run{Levels: []*Level{l}}).All()
+	must.Need(t, len(all) == 3 && all[0] == l, "%d levels", len(all))
+	chat, long := all[1], all[2]
 	type request struct {
 		order int
 		phase Phase
@@ -59,13 +59,13 @@ func TestDivide(t *testing.T) {
 		{{0, Measured, "production/long"}, {0, Warmup, "production/long"}},
 	}
 	must.Same(t, "", want, got, cmp.AllowUnexported(request{}))
-	if long.Rounds[0].Due != 2 || long.Rounds[1].Due != 2 || l.Parts[0].Rounds[1].Due != 5 {
-		t.Errorf("due %d, %d and %d: one of 6 left no record", long.Rounds[0].Due, long.Rounds[1].Due, l.Parts[0].Rounds[1].Due)
+	if long.Rounds[0].Due != 2 || long.Rounds[1].Due != 2 || chat.Rounds[1].Due != 5 {
+		t.Errorf("due %d, %d and %d: one of 6 left no record", long.Rounds[0].Due, long.Rounds[1].Due, chat.Rounds[1].Due)
 	}
 	r := long.Rounds[0]
 	must.Hold(t, r.Start == time.Second+2 && r.End == time.Second+98, "from %v to %v, its own requests from the third to the end of that", r.Start, r.End)
-	if long.N != 4 || long.AtOnce() != 1 || l.Parts[0].AtOnce() != 3 || l.AtOnce() != 4 {
-		t.Errorf("%d, %d, %d and %d at once", long.N, long.AtOnce(), l.Parts[0].AtOnce(), l.AtOnce())
+	if long.N != 4 || long.AtOnce() != 1 || chat.AtOnce() != 3 || l.AtOnce() != 4 {
+		t.Errorf("%d, %d, %d and %d at once", long.N, long.AtOnce(), chat.AtOnce(), l.AtOnce())
 	}
 	if s := l.Rounds[0].Samples[0]; s.Workload != "production" || s.Part != "long" {
 		t.Errorf("the mix's own request is now of %s, part %q", s.Workload, s.Part)
@@ -76,8 +76,6 @@ func TestOfParts(t *testing.T) {
 	for name, want := range map[string]bool{"ttft": true, "throughput": true, "success": true, "waiting": false, "power": false, "cost_per_hour": false, "synchrony": false} {
 		must.Same(t, name, want, OfParts(MustLookup(name)))
 	}
-	l := mixture()
-	l.Divide()
-	v := l.Parts[0].Value("preemptions", Steady, nil, nil)
+	v := mixture().Divided()[1].Value("preemptions", Steady, nil, nil)
 	must.Hold(t, !v.OK, "a part has preemptions: %v", v)
 }

@@ -108,7 +108,7 @@ func (l *Level) energyPerToken() Value {
 // the level. The cost of a million output tokens also uses the throughput over the stretches, which
 // are parts of the rounds' windows.
 func (l *Level) Cost(name string, p Price, stretches []Stretch) Value {
-	if l.Of != "" {
+	if !l.Alone() {
 		return None("a part of a mix has no cost of its own, because all parts share the server")
 	}
 	if p.Hour == 0 && p.Electricity == 0 {

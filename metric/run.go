@@ -219,10 +219,11 @@ type Level struct {
 	Cut      Cut      `json:"cut,omitempty"`  // why the level ended early; only for an open loop
 	// Of is the mix to which this level belongs as a part; "" if none. Share is the part's share of
 	// the mix's requests, in (0, 1]; 0 if the level is no part. The rounds of a part are not
-	// recorded separately; see Divide.
+	// recorded separately.
 	Of    string  `json:"of,omitempty"`
 	Share float64 `json:"share,omitempty"`
-	// Parts holds one level for each part of a mix; nil if the level is not a mix.
+	// Parts holds one level for each part of a mix, without requests; nil if the level is not a mix.
+	// See Part and Run.All.
 	Parts []*Level `json:"-"`
 	// Stage is set if the level is a stage of an open loop; otherwise nil. The stages of a load
 	// share each window, and each round of a stage is its part of one window.

@@ -272,3 +272,10 @@ func secondsBetween(from, to time.Duration) (float64, bool) {
 func (s *Sample) String() string {
 	return fmt.Sprintf("%s/%s at %s, round %d, request %d", s.Server, s.Workload, s.Level, s.Round+1, s.Order+1)
 }
+
+// SameRequest reports whether two samples are of the same request.
+func SameRequest(a, b *Sample) bool {
+	return a.Server == b.Server && a.Workload == b.Workload && a.Part == b.Part && a.Level == b.Level && a.Round == b.Round &&
+		a.Phase == b.Phase && a.Slot == b.Slot && a.Order == b.Order && a.Turn == b.Turn && a.FromDue == b.FromDue &&
+		a.InputAsked == b.InputAsked && a.OutputAsked == b.OutputAsked
+}

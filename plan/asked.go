@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"strings"
 
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
@@ -13,8 +14,10 @@ import (
 // Asked describes the requests that the workload sends to s under l. The plan can judge a recording
 // only if it has the same description.
 func (w *Workload) Asked(s *Server, l *Load) *metric.Asked {
-	if w.Mix != nil { // each part describes its own requests
-		return &metric.Asked{Engine: s.Engine, Mix: w.blend(), Pause: l.Pause, Arrivals: l.Open.String(), Think: l.Think.String()}
+	if mix := w.Blend(); mix != nil { // each part describes its own requests
+		return &metric.Asked{
+			Engine: s.Engine, Mix: strings.Join(mix, ", "), Pause: l.Pause, Arrivals: l.Open.String(), Think: l.Think.String(),
+		}
 	}
 	return &metric.Asked{
 		Engine:  s.Engine,

@@ -104,7 +104,7 @@ func (c *Compare) Alike(p *Plan) bool {
 // same times: generated prompts and answers whose length is set, in closed loops or bursts. Rounds of
 // a trace, a rate, users, a data set, a conversation or a mix differ in what they send.
 func (w *Workload) Alike() bool {
-	return w.Of == nil && w.Mix == nil && w.Prompt.Dataset == nil && !w.Prompt.Turns.Several() && !w.Output.Natural &&
+	return w.Root() == w && len(w.Whole()) == 1 && w.Prompt.Dataset == nil && !w.Prompt.Turns.Several() && !w.Output.Natural &&
 		!slices.ContainsFunc(w.Loads, func(l *Load) bool { return l.Open != nil || l.People != nil })
 }
 
@@ -372,9 +372,7 @@ func (p *Plan) Compared(server string, w *Workload) bool {
 // Idle reports whether the workload need not run on the server. This is so if only comparisons use
 // the result, and all of them are skipped because their servers are equal.
 func (p *Plan) Idle(s *Server, w *Workload) bool {
-	if w.Of != nil {
-		return p.Idle(s, w.Of)
-	}
+	w = w.Root()
 	required := slices.ContainsFunc(w.Whole(), func(w *Workload) bool { return len(w.SLAs) > 0 })
 	if required || w.Capacity != nil || len(p.Asserts) > 0 || p.Gate.MeasureOnly {
 		return false

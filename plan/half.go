@@ -28,13 +28,7 @@ func (p *Plan) Halved() *Plan {
 		}
 	}
 	for _, w := range out.Workloads {
-		if w.Of != nil {
-			w.Of = of[w.Of]
-		}
-		w.Mix = slices.Clone(w.Mix)
-		for i, part := range w.Mix {
-			w.Mix[i] = of[part]
-		}
+		w.join(of)
 		if !p.compared(w) {
 			w.ShareOut()
 		}

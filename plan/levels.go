@@ -306,10 +306,7 @@ func Hopeless(n int) int { return max(20, 3*n) }
 // comparisons do not count.
 func (p *Plan) Hanging() time.Duration {
 	var sum time.Duration
-	for _, w := range p.Workloads {
-		if w.Of != nil {
-			continue // counted with its mix
-		}
+	for _, w := range p.Loaded() {
 		for l, level := range w.Levels() {
 			requests := Hopeless(level.N)
 			if level.Duration == 0 {
@@ -349,7 +346,7 @@ const mostRows = 4096
 // Rows is the number of different rows of a data set that are cut and sent. It is about twice the
 // number of the plan's requests, because levels may be warmed up and extended.
 func (w *Workload) Rows() int {
-	if w.Of != nil || w.Capacity != nil {
+	if w.Root() != w || w.Capacity != nil {
 		return mostRows
 	}
 	sum := 0

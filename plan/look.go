@@ -138,7 +138,7 @@ func (l *Load) halfWay(level Level) (Look, bool) {
 // A level has only one look, at the end, if no look could end or extend it. This is so if no
 // threshold is required, or if no required threshold is certified.
 func (p *Plan) Looks(w *Workload, load *Load, level Level) []Look {
-	if w.Of != nil {
+	if w.Root() != w {
 		return p.partLooks(w, load, level)
 	}
 	level.Rounds = max(level.Rounds, 1)
@@ -224,10 +224,10 @@ func (p *Plan) aheadOf(w *Workload, load *Load, level Level, part float64) []Loo
 // come, but count only the requests of the part.
 func (p *Plan) partLooks(w *Workload, load *Load, level Level) []Look {
 	whole := level
-	if own := w.Of.Fixed(level.Name); own != nil {
+	if own := w.Root().Fixed(level.Name); own != nil {
 		whole = *own
 	}
-	looks := p.Looks(w.Of, load, whole)
+	looks := p.Looks(w.Root(), load, whole)
 	for i := range looks {
 		looks[i].Due = nil
 		if looks[i].Requests = w.Own(looks[i].Requests); !looks[i].Extends && !looks[i].Ahead {

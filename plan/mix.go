@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/traffic"
@@ -26,11 +25,14 @@ func (w *Workload) Part(base *Workload, share int) *Workload {
 	return &part
 }
 
-// Root returns the mix of a part, or w itself if it is no part.
-func (w *Workload) Root() *Workload { return cmp.Or(w.Of, w) }
-
-// PartName returns the name of a part within its mix, which is the address of its base workload.
-func (w *Workload) PartName() string { return metric.PartName(w.Of.Address(), w.Address()) }
+// PartName returns the name of a part within its mix, which is the address of its base workload; "" if
+// the workload is no part.
+func (w *Workload) PartName() string {
+	if w.Of == nil {
+		return ""
+	}
+	return metric.PartName(w.Of.Address(), w.Address())
+}
 
 // ByType reports whether the types of a trace's rows name the parts of the mix.
 func (w *Workload) ByType() bool { return len(w.Mix) > 0 && w.Mix[0].Type != "" }
@@ -50,14 +52,12 @@ func (w *Workload) Shares() traffic.Shares {
 	return out
 }
 
-// blend writes the parts of a mix: "chat 70%, long 5%, rag 25%"; "" if the workload is
-// not a mix.
-func (w *Workload) blend() string {
-	var out []string
+// Blend writes each part of a mix with its share, such as "chat 70%"; nil if the workload is no mix.
+func (w *Workload) Blend() (out []string) {
 	for _, part := range w.Mix {
 		out = append(out, part.PartName()+" "+metric.Format(metric.Ratio, part.share()))
 	}
-	return strings.Join(out, ", ")
+	return out
 }
 
 // AnswerLength returns the mean number of tokens of an answer. For a mix it is the mean over all
@@ -96,73 +96,6 @@ func (w *Workload) share() float64 {
 	return float64(w.Share) / traffic.Whole
 }
 
-// ShareOut gives each part of a mix copies of the mix's loads. In these copies, each level has only
-// the part's share of the requests. If the parts are the types of a trace, the first trace sets
-// their shares.
-func (w *Workload) ShareOut() {
-	if w.Mix == nil {
-		return
-	}
-	for _, part := range w.Mix {
-		part.Loads = nil
-	}
-	for i, l := range w.Loads {
-		levels := make([][]Level, len(w.Mix))
-		for _, level := range l.Levels {
-			given := w.dealt(l, level)
-			for k, part := range w.Mix {
-				own := level
-				if w.ByType() && i == 0 { // round up, so that the method Own is exact
-					part.Share = (given[k]*traffic.Whole + level.Requests - 1) / level.Requests
-				}
-				own.Requests, own.Share = given[k], part.share()
-				if w.ByType() {
-					own.Share = float64(given[k]) / float64(level.Requests)
-				}
-				levels[k] = append(levels[k], own)
-			}
-		}
-		for k, part := range w.Mix {
-			own := *l
-			own.Levels = levels[k]
-			part.Loads = append(part.Loads, &own)
-		}
-	}
-}
-
-func (w *Workload) dealt(l *Load, level Level) []int {
-	given := make([]int, len(w.Mix))
-	if w.ByType() {
-		rows := l.Open.Trace.Measured()
-		for i := range rows {
-			given[w.PartOf(&rows[i])]++
-		}
-		return given
-	}
-	shares := w.Shares()
-	level.Rounds = max(level.Rounds, 1)
-	for i := range level.Rounds {
-		for k, n := range shares.Counts(given, level.RoundRequests(i)) {
-			given[k] += n
-		}
-	}
-	return given
-}
-
-// Portion returns a level of the mix with only the requests that belong to the part w. For a
-// workload that is not a part, it returns the whole level.
-func (w *Workload) Portion(level Level) Level {
-	if w.Of == nil {
-		return level
-	}
-	if own := w.Fixed(level.Name); own != nil {
-		return *own
-	}
-	level.Share = w.share()
-	level.Requests = w.Own(level.Requests)
-	return level
-}
-
 // Own returns how many of the given number of requests of the mix belong to the part. For a
 // workload that is not a part, it returns the number unchanged.
 func (w *Workload) Own(requests int) int {
@@ -181,10 +114,6 @@ func (w *Workload) OfWhole(requests int) int {
 	return ofWhole(requests, w.Share)
 }
 
-// OfMix returns the part's share of the requests of its mix, in [0, 1]. It is 0 for a workload that
-// is no part of a mix.
-func (w *Workload) OfMix() float64 { return float64(w.Share) / traffic.Whole }
-
 // OfWhole returns how many requests the whole mix has if a part of the given share has the given
 // number of requests. A share of 0 means that there is no mix, so the number is returned unchanged.
 func OfWhole(requests int, share float64) int {
@@ -202,6 +131,10 @@ func ofWhole(requests, share int) int {
 // AtOnce returns how many requests of the level are in flight, or are sent in one burst. For a part
 // of a mix it returns the mean number, and at least 1.
 func (l Level) AtOnce() int { return metric.AtOnce(l.N, l.Share) }
+
+// Fraction is the level's share of the requests of its load, in (0, 1]. Only that of a part of a mix is
+// less than 1.
+func (l Level) Fraction() float64 { return cmp.Or(l.Share, 1) }
 
 // Leaving returns how many clients leave for each request that stays.
 func (w *Workload) Leaving() float64 {
@@ -229,4 +162,36 @@ func (w *Workload) LeavingShares() traffic.Shares {
 	}
 	out[last] += left // of rounding down
 	return out
+}
+
+// Owner returns the workload that a request of w belongs to: a part of the mix w, or w itself.
+func (w *Workload) Owner(s *metric.Sample) *Workload {
+	for _, part := range w.Mix {
+		if part.PartName() == s.Part {
+			return part
+		}
+	}
+	return w
+}
+
+// join makes a copied workload part of the copies of its mix, and the mix consist of those of its
+// parts.
+func (w *Workload) join(copies map[*Workload]*Workload) {
+	w.Of, w.Mix = copies[w.Of], slices.Clone(w.Mix)
+	for i, part := range w.Mix {
+		w.Mix[i] = copies[part]
+	}
+}
+
+// Loaded returns the workloads that have a load of their own: all but the parts of mixes.
+func (p *Plan) Loaded() []*Workload {
+	return slices.DeleteFunc(slices.Clone(p.Workloads), func(w *Workload) bool { return w.Of != nil })
+}
+
+// Sent returns the workloads whose requests are sent: the parts of a mix, or the workload itself.
+func (w *Workload) Sent() []*Workload {
+	if w.Mix != nil {
+		return w.Mix
+	}
+	return []*Workload{w}
 }

@@ -3,6 +3,7 @@
 package plan
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -475,6 +476,9 @@ func (p Policy) Alpha() float64 {
 	}
 	return 0.05
 }
+
+// Root returns the mix of a part, or w itself if it is no part.
+func (w *Workload) Root() *Workload { return cmp.Or(w.Of, w) }
 
 // Whole returns the workload itself, followed by the workloads of its mix.
 func (w *Workload) Whole() []*Workload { return append([]*Workload{w}, w.Mix...) }

@@ -11,7 +11,7 @@ import (
 func (p *Plan) Residual(s *Server, w *Workload, level Level) *Residue {
 	out := Residue{Settle: UsualSettle, Severity: SeverityError, Range: w.Range}
 	switch {
-	case w.Of != nil || level.Stage != nil || level.Speedup > 0 || p.Idle(s, w) || slices.ContainsFunc(p.Compares, func(c *Compare) bool {
+	case w.Root() != w || level.Stage != nil || level.Speedup > 0 || p.Idle(s, w) || slices.ContainsFunc(p.Compares, func(c *Compare) bool {
 		return c.Live() && (c.Candidate == s || c.Control.Server == s) && slices.Contains(c.Workloads(p), w)
 	}):
 		return nil

@@ -351,25 +351,13 @@ func (rd *reader) close() {
 			rd.problem("round %d of %s/%s at %s has no end", r.Index+1, l.Server, l.Workload, l.Name)
 		}
 	}
-	rd.divide()
+	rd.run.Hang()
 	if !rd.ended {
 		rd.run.End, rd.run.Stopped = last, StoppedUnknown
 		for _, s := range rd.run.Servers {
 			s.Unended = true // the cut-off end may have held an error of the server
 		}
 		rd.problem("the run has no end: its process was killed, or still runs")
-	}
-}
-
-// The recording has only the requests of the whole mix.
-func (rd *reader) divide() {
-	for _, l := range rd.run.Levels {
-		if mix := rd.levels[levelKey{l.Server, l.Of, l.Name}]; l.Of != "" && mix != nil && mix != l {
-			mix.Parts = append(mix.Parts, l)
-		}
-	}
-	for _, l := range rd.run.Levels {
-		l.Divide()
 	}
 }
 

@@ -553,8 +553,7 @@ func TestPartsOfAMix(t *testing.T) {
 		}
 		mix.Rounds = append(mix.Rounds, r)
 	}
-	mix.Divide()
-	run := &metric.Run{ID: "run", Servers: []*metric.ServerRun{{Address: "vllm"}}, Levels: append([]*metric.Level{mix}, mix.Parts...), End: 9}
+	run := &metric.Run{ID: "run", Servers: []*metric.ServerRun{{Address: "vllm"}}, Levels: []*metric.Level{mix}, End: 9}
 	dir := t.TempDir()
 	w, err := record.Create(dir)
 	if err != nil {
@@ -584,7 +583,7 @@ func TestPartsOfAMix(t *testing.T) {
 		t.Fatal(err, problems)
 	}
 	must.Same(t, "read otherwise (-written +read)", run.Levels, got.Levels, cmpopts.EquateEmpty())
-	if n := len(got.Levels[1].MeasuredSamples()); n != 4 {
+	if n := len(got.All()[1].MeasuredSamples()); n != 4 {
 		t.Errorf("the part has %d requests, want 4", n)
 	}
 }

@@ -81,10 +81,8 @@ func mixed(run *metric.Run) []*metric.Level {
 	}
 	settle(r, true)
 	l.Rounds = []*metric.Round{r}
-	part := &metric.Level{Server: l.Server, Workload: "mix/a", Name: l.Name, Of: "mix", Share: 0.7, Kind: l.Kind, N: l.N}
-	*part = *l.Part(part)
-	l.Parts = []*metric.Level{part}
-	return []*metric.Level{l, part}
+	l.Parts = []*metric.Level{{Server: l.Server, Workload: "mix/a", Name: l.Name, Of: "mix", Share: 0.7, Kind: l.Kind, N: l.N}}
+	return []*metric.Level{l}
 }
 
 // Reading a request again panics if the file can no longer be read, is shorter, or was changed. So

@@ -131,7 +131,12 @@ func (w *Writer) Observe(e metric.Event) error {
 		key := keyOf(e.Level)
 		return w.write(line{Type: typeRoundDone, Of: &key, Round: e.Round})
 	case metric.LevelDone:
-		return w.write(line{Type: typeLevelDone, Level: hollow(e.Level)})
+		for _, l := range hollow(e.Level).Divided() {
+			if err := w.write(line{Type: typeLevelDone, Level: l}); err != nil {
+				return err
+			}
+		}
+		return nil
 	case metric.CapacityDone:
 		return w.write(line{Type: typeCapacity, Capacity: e.Capacity})
 	case metric.ComparisonDone:
@@ -191,9 +196,6 @@ func (w *Writer) Continue(before *metric.Run) error {
 	for _, l := range before.Levels {
 		if err := w.Observe(metric.LevelDone{Level: l}); err != nil {
 			return err
-		}
-		if l.Of != "" {
-			continue // the rounds of its mix are recorded
 		}
 		rounds := slices.Concat(l.Voided, l.Rounds)
 		slices.SortFunc(rounds, func(a, b *metric.Round) int { return a.Index - b.Index })

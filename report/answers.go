@@ -118,7 +118,7 @@ func (b *builder) answers(v assert.Verdicts) (out []Answer) {
 }
 
 func (b *builder) workloads() (out []string) {
-	for _, l := range b.run.Levels {
+	for _, l := range b.levels {
 		if !slices.Contains(out, l.Workload) {
 			out = append(out, l.Workload)
 		}
@@ -146,7 +146,7 @@ func (b *builder) worst(server, workload string, defs []metric.Def) (out []Answe
 		metrics []string
 	}
 	var found []bad
-	for _, l := range b.run.Levels {
+	for _, l := range b.levels {
 		if l.Server != server || l.Workload != workload {
 			continue
 		}

@@ -13,7 +13,8 @@ import (
 
 type builder struct {
 	run      *metric.Run
-	declared *plan.Plan // the plan; nil if it is not available
+	levels   []*metric.Level // of the run, with those of the parts of mixes
+	declared *plan.Plan      // the plan; nil if it is not available
 	redact   *strings.Replacer
 }
 
@@ -157,7 +158,7 @@ func (b *builder) levelValue(def metric.Def, l *metric.Level) metric.Value {
 		return metric.None("the plan, which defines good requests, is not available")
 	}
 	var one *metric.Level
-	for _, x := range b.run.Levels {
+	for _, x := range b.levels {
 		if x.Server == l.Server && x.Workload == l.Workload && x.Kind == metric.ClosedLoop && x.N == 1 {
 			one = x
 		}

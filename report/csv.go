@@ -89,9 +89,6 @@ func SamplesCSV(w io.Writer, run *metric.Run) error {
 		return err
 	}
 	for _, l := range run.Levels {
-		if l.Of != "" {
-			continue // the requests of a part of a mix are listed with the mix
-		}
 		for _, r := range l.Rounds {
 			for _, s := range r.All() {
 				if err := out.Write(append([]string{strconv.FormatBool(run.Simulated)}, sampleRow(s, values)...)); err != nil {

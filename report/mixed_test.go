@@ -55,7 +55,7 @@ func mixed() *Document {
 	mix.ShareOut()
 	l.Asked = mix.Asked(server, load)
 	for _, part := range mix.Mix {
-		l.Parts = append(l.Parts, &metric.Level{Server: "vllm", Workload: part.Address(), Name: "trace", Speedup: 1, Of: "hour", Share: part.OfMix(), Exact: true, Asked: part.Asked(server, load)})
+		l.Parts = append(l.Parts, &metric.Level{Server: "vllm", Workload: part.Address(), Name: "trace", Speedup: 1, Of: "hour", Share: float64(part.Share) / traffic.Whole, Exact: true, Asked: part.Asked(server, load)})
 	}
 	for k := range 10 {
 		r := &metric.Round{Index: k, Seed: 1, Due: 8, Complete: true, Busy: 1, WindowStart: time.Duration(8*k) * time.Second, WindowEnd: time.Duration(8*k+8) * time.Second, Health: metric.Health{CPU: 0.1}}
@@ -78,10 +78,9 @@ func mixed() *Document {
 		l.Rounds = append(l.Rounds, r)
 	}
 	l.Notes = []string{"replayed " + plan.TraceTitle(trace)}
-	l.Divide()
 	run := &metric.Run{
 		ID: "20261120T150000Z-77aa", Tool: "0.1.0", Plan: "hour.hcl", PlanHash: strings.Repeat("ef", 32), Started: time.Date(2026, 11, 20, 15, 0, 0, 0, time.UTC), End: 90 * time.Second,
-		Servers: []*metric.ServerRun{{Address: "vllm", Fingerprint: metric.Fingerprint{"model": "m"}}}, Levels: append([]*metric.Level{l}, l.Parts...),
+		Servers: []*metric.ServerRun{{Address: "vllm", Fingerprint: metric.Fingerprint{"model": "m"}}}, Levels: []*metric.Level{l},
 	}
 	p := &plan.Plan{Path: "hour.hcl", Hash: run.PlanHash, Gate: plan.Gate{Policy: policy}, Servers: []*plan.Server{server}, Workloads: mix.Whole()}
 	v := assert.Judge(p, run, assert.Options{})

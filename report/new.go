@@ -28,12 +28,12 @@ type Meta struct {
 // New makes the document of a run, which must not be nil. The plan p may be nil, if a recorded run
 // is shown without its plan.
 func New(run *metric.Run, p *plan.Plan, v assert.Verdicts, m Meta) *Document {
-	whole := run
+	whole := run.All()
 	run = run.Judged()
-	b := builder{run: run, declared: p, redact: redactor(p, m.Redacted)}
+	b := builder{run: run, levels: run.All(), declared: p, redact: redactor(p, m.Redacted)}
 	d := &Document{
 		Schema:    Schema,
-		Run:       withoutSamples(run),
+		Run:       withoutSamples(run, b.levels),
 		Plan:      b.planned(),
 		Host:      m.Host,
 		Folder:    m.Folder,
@@ -42,13 +42,13 @@ func New(run *metric.Run, p *plan.Plan, v assert.Verdicts, m Meta) *Document {
 		Outcome:   v.Outcome,
 		Why:       v.Why,
 		ExitCode:  m.ExitCode,
-		Cases:     make([]Case, len(run.Levels)),
+		Cases:     make([]Case, len(b.levels)),
 		Verdicts:  []verdict.Verdict{},
 		Strength:  m.Strength,
 		Answers:   b.answers(v),
 	}
 	d.Run.Calibration = cmp.Or(m.Calibration, run.Calibration)
-	m.Each.Do(len(run.Levels), func(i int) { d.Cases[i] = b.level(d.Run.Levels[i], run.Levels[i], whole.Levels[i]) })
+	m.Each.Do(len(b.levels), func(i int) { d.Cases[i] = b.level(d.Run.Levels[i], b.levels[i], whole[i]) })
 	d.Spent = d.spent()
 	if p != nil {
 		for _, w := range p.Workloads {
@@ -75,16 +75,16 @@ func New(run *metric.Run, p *plan.Plan, v assert.Verdicts, m Meta) *Document {
 	return cleaned(d, b.clean)
 }
 
-// withoutSamples returns a copy of the run without the requests, the readings of telemetry and the
-// answers to paired prompts.
-func withoutSamples(run *metric.Run) *metric.Run {
+// withoutSamples returns a copy of the run with the given levels, without the requests, the readings of
+// telemetry and the answers to paired prompts.
+func withoutSamples(run *metric.Run, levels []*metric.Level) *metric.Run {
 	out := *run
 	out.Started = run.Started.Round(0).UTC()
 	out.Servers, out.Levels, out.Capacities = slices.Clone(run.Servers), nil, slices.Clone(run.Capacities)
 	out.Comparisons = nil
-	for _, l := range run.Levels {
+	for _, l := range levels {
 		x := *l
-		x.Parts, x.Rounds, x.Voided = nil, bare(l.Rounds), bare(l.Voided)
+		x.Rounds, x.Voided = bare(l.Rounds), bare(l.Voided)
 		out.Levels = append(out.Levels, &x)
 	}
 	return &out

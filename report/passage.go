@@ -48,7 +48,7 @@ func (b *builder) passages() []Passage {
 	var order []owner
 	of := map[owner][]stretch{}
 	for _, l := range b.run.Levels {
-		if l.Kind != metric.OpenLoop || l.Probe != nil || l.Of != "" {
+		if l.Kind != metric.OpenLoop || l.Probe != nil {
 			continue
 		}
 		k := owner{l.Server, l.Workload}

@@ -52,8 +52,9 @@ func TestPassages(t *testing.T) {
 	probe := loop("probe", nil, 300*time.Second, 348*time.Second, 300)
 	probe.Probe = &metric.Probe{}
 	part := loop("1 req/s", nil, 100*time.Second, 148*time.Second, 100)
-	part.Workload, part.Of = "w/part", "w"
-	run := &metric.Run{Servers: []*metric.ServerRun{{Address: "s"}}, Levels: []*metric.Level{calm, spike, alone, probe, part}}
+	part.Workload = "w/part"
+	alone.AddPart(part, 0.5)
+	run := &metric.Run{Servers: []*metric.ServerRun{{Address: "s"}}, Levels: []*metric.Level{calm, spike, alone, probe}}
 	d := New(run, nil, assert.Verdicts{}, Meta{})
 	must.Need(t, len(d.Passages) == 2, "%d passages, want that of the stages and that of the rate", len(d.Passages))
 	p := d.Passages[0]

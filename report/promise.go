@@ -8,7 +8,6 @@ import (
 
 	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/assert/verdict"
-	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/report/text"
 )
@@ -54,10 +53,7 @@ const sourceBytes = 256 << 10
 func (b *builder) workload(w *plan.Workload) Workload {
 	out := Workload{
 		Address: w.Address(), Title: w.Title, Description: w.Description, Servers: []string{},
-		Input: w.Input, Output: w.Output.Mean, Jitter: w.Output.Jitter, Natural: w.Output.Natural, Bounds: []Bound{},
-	}
-	for _, part := range w.Mix {
-		out.Mix = append(out.Mix, part.PartName()+" "+metric.Format(metric.Ratio, part.OfMix()))
+		Input: w.Input, Output: w.Output.Mean, Jitter: w.Output.Jitter, Natural: w.Output.Natural, Bounds: []Bound{}, Mix: w.Blend(),
 	}
 	if w.Prompt.Dataset != nil {
 		out.Prompts = w.Prompt.String()

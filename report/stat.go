@@ -44,7 +44,7 @@ func (s *Summary) Stat(name string) metric.Value {
 // Sent is the number of measured requests that the case adds to the total of the run. For a part of
 // a mix it is 0, because the mix counts the requests of its parts.
 func (c *Case) Sent() int {
-	if c.Of != "" {
+	if !c.Alone() {
 		return 0
 	}
 	return c.Due()

@@ -44,7 +44,7 @@ func (b *builder) timelines(d *Document) []Timeline {
 func (b *builder) telling(d *Document, g *Group) (l *metric.Level, why string, failed bool) {
 	wrong, past := troubled(d, g)
 	var first, over, largest *metric.Level
-	for _, x := range b.run.Levels {
+	for _, x := range b.levels {
 		if x.Server != g.Server || x.Workload != g.Workload || len(x.Rounds) == 0 || x.Saturates() {
 			continue
 		}

@@ -244,8 +244,6 @@ func TestStretchAMix(t *testing.T) {
 			}
 		}
 	}
-	mix.Divide()
-	run.Levels = append([]*metric.Level{mix, mix.Parts[0]}, run.Levels[1:]...)
 	p := &plan.Plan{Servers: []*plan.Server{{Name: mix.Server}}}
 	out, planted := Record(p, run).Stretch(&Regression{Decode, 2}, 0)
 	must.Need(t, planted && len(out.Levels) == len(run.Levels), "planted %v, %d levels of %d", planted, len(out.Levels), len(run.Levels))
@@ -253,9 +251,9 @@ func TestStretchAMix(t *testing.T) {
 	for _, s := range out.Levels[0].MeasuredSamples() {
 		ends[s.End] = true
 	}
-	even := out.Levels[1].MeasuredSamples()
+	even := out.All()[1].MeasuredSamples()
 	for _, s := range even {
 		must.Hold(t, ends[s.End], "a request of the part ended at %v, and none of the mix did", s.End)
 	}
-	must.Hold(t, len(even) != 0 && len(even) == len(mix.Parts[0].MeasuredSamples()), "%d requests of the part", len(even))
+	must.Hold(t, len(even) != 0 && len(even) == len(run.All()[1].MeasuredSamples()), "%d requests of the part", len(even))
 }

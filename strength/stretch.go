@@ -74,7 +74,7 @@ func Record(p *plan.Plan, run *metric.Run) *Recording {
 }
 
 func stretches(l *metric.Level) bool {
-	return l != nil && l.Of == "" && l.Skipped == "" && l.Kind == metric.ClosedLoop
+	return l != nil && l.Skipped == "" && l.Kind == metric.ClosedLoop
 }
 
 // Stretch returns the run as it would have been under the regression r; nil means no regression.
@@ -87,14 +87,8 @@ func (rec *Recording) Stretch(r *Regression, seed int) (out *metric.Run, planted
 	copied.Levels = nil
 	planted = r == nil
 	for _, l := range rec.run.Levels {
-		if l != nil && l.Of != "" {
-			continue // with its mix
-		}
 		if !stretches(l) {
 			copied.Levels = append(copied.Levels, l)
-			if l != nil {
-				copied.Levels = append(copied.Levels, l.Parts...)
-			}
 			continue
 		}
 		level := *l
@@ -106,9 +100,6 @@ func (rec *Recording) Stretch(r *Regression, seed int) (out *metric.Run, planted
 		w.level(&level, l, rec.planned(l), seed)
 		planted = planted || w.changed
 		copied.Levels = append(copied.Levels, &level)
-		for _, part := range l.Parts {
-			copied.Levels = append(copied.Levels, level.Part(part))
-		}
 	}
 	if r != nil && (r.Kind == Cut || r.Kind == Failures) {
 		copied.Comparisons = slices.Clone(rec.run.Comparisons)

@@ -80,13 +80,13 @@ func (x *comparison) turns(w *plan.Workload, level string) (control, one *metric
 // stored returns a level of a control that comes from another, recorded run. The result one is the
 // control's level at concurrency 1.
 func (x *comparison) stored(w *plan.Workload, level string) (control, one *metric.Level, problem string) {
-	for _, l := range x.control.Levels {
+	for _, l := range x.control.Judged().All() {
 		switch {
 		case l == nil || l.Server != x.address || l.Workload != w.Address():
 		case l.Name == level:
-			control = sample.Sound(l.Judged())
+			control = sample.Sound(l)
 		case l.Name == "1":
-			one = sample.Sound(l.Judged())
+			one = sample.Sound(l)
 		}
 	}
 	if control == nil || control.Skipped != "" {

@@ -140,7 +140,7 @@ func (r Records) server(run *metric.Run, want string, same bool, side string) (s
 
 func (r Records) workloads(p *plan.Plan, policy plan.Policy, candidate string) {
 	byName := map[string]*plan.Workload{}
-	for _, l := range r.Candidate.Levels {
+	for _, l := range r.Candidate.All() {
 		if l == nil || l.Server != candidate || l.Probe != nil || l.Skipped != "" {
 			continue
 		}

@@ -44,11 +44,11 @@ func (x *expansion) asks(s *plan.Server) (lines []string) {
 		if c.Server != s {
 			continue
 		}
-		for _, w := range c.Workload.Whole() {
+		for _, w := range c.Workload.Sent() {
 			if w.Prompt.Warm && c.Load != nil {
 				warm += w.Prompt.Prefixes()
 			}
-			if len(w.Mix) > 0 || slices.Contains(sent, w) {
+			if slices.Contains(sent, w) {
 				continue
 			}
 			sent = append(sent, w)

@@ -458,8 +458,8 @@ func caseFilter(p *plan.Plan, only []string) (func(exec.Case) bool, error) {
 
 func mixOf(p *plan.Plan, pattern string) *plan.Workload {
 	for _, w := range p.Workloads {
-		if w.Of != nil && strings.Contains("/"+pattern+"/", "/"+w.Address()+"/") {
-			return w.Of
+		if mix := w.Root(); mix != w && strings.Contains("/"+pattern+"/", "/"+w.Address()+"/") {
+			return mix
 		}
 	}
 	return nil

@@ -234,9 +234,6 @@ const mostTold = 10_000
 // requests counts the requests of a run. It stops counting once there are more than mostTold.
 func requests(run *metric.Run) (n int) {
 	for _, l := range run.Levels {
-		if l.Of != "" {
-			continue
-		}
 		for _, r := range l.Rounds {
 			if n += max(r.Due, len(r.Samples)); n > mostTold {
 				return n

@@ -45,20 +45,13 @@ func (f *Fleet) answered(m *member, id int64, s *metric.Sample) {
 	if x := s.Failure; x != nil && m.local == nil && (x.Kind == metric.FailLocal || x.Kind == metric.FailConnect) {
 		x.Message = "worker " + m.name + ": " + x.Message
 	}
-	if known := fl.stream.Sample(); !identical(known, s) {
+	if known := fl.stream.Sample(); !metric.SameRequest(known, s) {
 		f.lose(m, fmt.Sprintf("it answered request %d with another one", id))
 		fl.stream.End(f.loop.Now(), &client.Error{Kind: metric.FailLocal, Message: f.gone.Error()})
 		return
 	}
 	fl.got.Sample = s
 	fl.stream.Fill(&fl.got)
-}
-
-// identical reports whether two samples are of the same request.
-func identical(a, b *metric.Sample) bool {
-	return a.Server == b.Server && a.Workload == b.Workload && a.Part == b.Part && a.Level == b.Level && a.Round == b.Round &&
-		a.Phase == b.Phase && a.Slot == b.Slot && a.Order == b.Order && a.Turn == b.Turn && a.FromDue == b.FromDue &&
-		a.InputAsked == b.InputAsked && a.OutputAsked == b.OutputAsked
 }
 
 // told takes a message of a worker.

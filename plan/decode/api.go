@@ -13,7 +13,7 @@ import (
 func (d *decoder) checkAPI(b *body, w *plan.Workload) {
 	for _, s := range w.Servers {
 		e := engine.Of(s.Engine)
-		if w.Mix == nil && w.Output.Mean > 0 && !w.Output.Natural && !e.Dialect.Forces(w.API) {
+		if w.Output.Mean > 0 && !w.Output.Natural && !e.Dialect.Forces(w.API) {
 			d.errorf(b.rangeOf("output_tokens"), sumConflict, "%s, which is server.%s, cannot force the length of an answer through api = %q: its requests there have neither ignore_eos nor min_tokens. Write output_tokens = { natural = true, max = %d }, or api = \"chat\".",
 				e.Title, s.Address(), w.API, w.Output.Mean)
 			break

@@ -337,7 +337,7 @@ func (d *decoder) takeTurns() {
 			continue
 		}
 		for _, w := range c.Workloads(d.out) {
-			if w.Of != nil {
+			if w.Root() != w {
 				continue // the mix sets the rounds of this workload
 			}
 			for i, l := range w.Loads {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/traffic"
 )
 
 // demand is one requirement of a plan. Two plans have the same requirement if their demands have
@@ -138,9 +139,9 @@ func workload(p *plan.Plan, w *plan.Workload, add func(demand)) {
 	if w.Output.Natural && w.Answers.Repeating != plan.RepeatingAllowed {
 		add(demand{key: name + ": answers that do not repeat themselves", text: "checked", rng: w.Range})
 	}
-	if w.Of != nil {
-		share := strconv.Itoa(w.Share)
-		add(demand{key: name + ": share in millionths", exact: share, text: share, rng: w.Of.Range})
+	if root := w.Root(); root != w {
+		share := strconv.Itoa(w.Own(traffic.Whole))
+		add(demand{key: name + ": share in millionths", exact: share, text: share, rng: root.Range})
 	}
 	add(demand{key: name + ": input_tokens", exact: strconv.Itoa(w.Input), text: strconv.Itoa(w.Input), rng: w.Range})
 	add(demand{key: name + ": prompts", exact: w.Prompt.String(), text: w.Prompt.String(), rng: w.Range})

@@ -54,7 +54,7 @@ func tiles(r Run) []Tile {
 	}
 	due, completed, cases := 0, 0, 0
 	measured([]Run{r}, func(_ Run, c *report.Case) {
-		if c.Of == "" && c.Server == server {
+		if c.Alone() && c.Server == server {
 			due, completed, cases = due+c.Due(), completed+c.Completed, cases+1
 		}
 	})

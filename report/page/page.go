@@ -37,7 +37,7 @@ func Heading(d *report.Document) string {
 func Foot(d *report.Document) string {
 	levels := 0
 	for i := range d.Cases {
-		if d.Cases[i].Of == "" {
+		if d.Cases[i].Alone() {
 			levels++
 		}
 	}

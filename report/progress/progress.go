@@ -369,9 +369,6 @@ func (d *Display) sampleDone(s *metric.Sample) {
 }
 
 func (d *Display) levelDone(m *metric.Level) {
-	if m.Of != "" {
-		return // the level belongs to a part of a mix; only the whole mix is shown
-	}
 	l := d.running(m.Server, m.Workload, m.Name)
 	d.levels = slices.DeleteFunc(d.levels, func(x *level) bool { return x == l })
 	part := d.opt.Forecast.part(m.Server, m.Workload, m.Name)
