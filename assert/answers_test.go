@@ -44,3 +44,21 @@ func TestReread(t *testing.T) {
 	must.Hold(t, len(l.Notes) == 1 && strings.Contains(l.Notes[0], "2 of 5 answers was not kept"), "notes %q", l.Notes)
 	must.Hold(t, *other.Rounds[0].Samples[0].Answer == wrong && other.Notes == nil, "answers of a workload that the plan does not have were looked at")
 }
+
+// A new score reaches the level of a part of a mix, and leaves the other parts alone.
+func TestRereadOfAPart(t *testing.T) {
+	base := &plan.Workload{Name: "asks", Output: plan.Output{Natural: true, Mean: 64}, Score: &answers.Rule{Match: "number"}}
+	base.Prompt.Dataset = &traffic.Dataset{Rows: []traffic.Row{{Answer: []byte(`"48"`)}}}
+	mix := &plan.Workload{Name: "all"}
+	mix.Mix = []*plan.Workload{mix.Part(base, 500_000), mix.Part(&plan.Workload{Name: "fills", Output: plan.Output{Mean: 8}}, 500_000)}
+	l := &metric.Level{Workload: "all", Natural: true, Parts: []*metric.Level{{Workload: "all/asks", Of: "all", Share: 0.5}}, Rounds: []*metric.Round{{Due: 2}}}
+	for _, part := range []string{"asks", "fills"} {
+		l.Rounds[0].Samples = append(l.Rounds[0].Samples,
+			&metric.Sample{Part: part, Phase: metric.Measured, Row: 1, Said: &metric.Said{Text: "it is 48"}, Answer: &metric.Answer{Right: metric.No}})
+	}
+	run := &metric.Run{Levels: []*metric.Level{l}}
+	Reread(&plan.Plan{Workloads: mix.Whole()}, run)
+	of := run.All()[1].MeasuredSamples()
+	must.Hold(t, len(of) == 1 && of[0].Answer.Right == metric.Yes, "%d answers of the part", len(of))
+	must.Hold(t, l.Rounds[0].Samples[1].Answer.Right == metric.No, "the other part was scored")
+}

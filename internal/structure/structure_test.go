@@ -43,6 +43,7 @@ func TestLongPackagesInside(t *testing.T) {
 	fset := token.NewFileSet()
 	packages := load(t, fset)
 	must.Need(t, len(packages) >= 20, "%d packages", len(packages))
+	t.Run("mix", func(t *testing.T) { fewKnowAMix(t, fset, packages) })
 	for _, p := range packages {
 		t.Run(p.name, func(t *testing.T) {
 			over := func(what string, is, bound int) {
