@@ -30,7 +30,7 @@ func lookNote(l *metric.Level, last metric.Look, confidence float64) string {
 func (j *judge) measured(server *plan.Server, w *plan.Workload, load *plan.Load, level plan.Level) (conclude func()) {
 	key := levelKey{server.Address(), w.Address(), level.Name}
 	planned := level
-	level = shed(looksAt(j.promised, j.run, key.server, w), level)
+	level = shed(w, looksAt(j.promised, j.run, key.server, w), level)
 	v := verdict.Verdict{Kind: verdict.KindLoad, Place: verdict.Place{File: level.Range.Filename, Line: level.Range.Start.Line}}
 	if v.Line == 0 {
 		v.File, v.Line = load.Range.Filename, load.Range.Start.Line

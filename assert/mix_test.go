@@ -220,3 +220,18 @@ func TestSpaced(t *testing.T) {
 		must.Same(t, fmt.Sprintf("%v of %v", tt.share, tt.worth), tt.want, spaced(tt.worth, tt.share))
 	}
 }
+
+// A comparison that ends after three of twelve rounds of 25 requests has 75 of the mix. Three twelfths of
+// the parts' 210 and 90 would be rounded to 54 and 24.
+func TestMixOfAComparisonThatEndsEarly(t *testing.T) {
+	mix := &plan.Workload{Name: "all", Loads: []*plan.Load{{Kind: metric.ClosedLoop, Levels: []plan.Level{{Name: "4", N: 4, Requests: 300, Rounds: 12}}}}}
+	mix.Mix = []*plan.Workload{mix.Part(&plan.Workload{Name: "chat"}, 700_000), mix.Part(&plan.Workload{Name: "rag"}, 300_000)}
+	mix.ShareOut()
+	sum := 0
+	for _, part := range mix.Mix {
+		level := shed(part, []seenAt{{rounds: 3}}, part.Loads[0].Levels[0])
+		must.Hold(t, level.Rounds == 3, "%d rounds", level.Rounds)
+		sum += level.Requests
+	}
+	must.Same(t, "of both parts", 75, sum)
+}

@@ -35,22 +35,15 @@ func looksAt(p *plan.Plan, run *metric.Run, server string, w *plan.Workload) (ou
 }
 
 // shed returns the level as planned, or with fewer rounds if its comparisons ended earlier.
-func shed(looks []seenAt, level plan.Level) plan.Level {
+func shed(w *plan.Workload, looks []seenAt, level plan.Level) plan.Level {
 	n := 0
 	for _, at := range looks {
 		n = max(n, at.rounds)
 	}
 	if n > 0 && n < level.Rounds {
-		level.Requests, level.Duration, level.Rounds = sentIn(level, n), time.Duration(n)*level.RoundTime(), n
+		level.Requests, level.Duration, level.Rounds = w.SentIn(level, n), time.Duration(n)*level.RoundTime(), n
 	}
 	return level
-}
-
-func sentIn(level plan.Level, rounds int) (n int) {
-	for r := range rounds {
-		n += level.RoundRequests(r % max(level.Rounds, 1))
-	}
-	return n
 }
 
 // stagedError sets the error at which the candidate's thresholds pass, and returns the error at which
@@ -67,7 +60,7 @@ func (s *subject) stagedError(p *plan.Plan, looks []seenAt, level plan.Level) (f
 		}
 		staged, s.alpha, fail = true, min(s.alpha, passes), min(fail, fails)
 		if most := slices.Max(at.record.Planned); at.rounds < most && len(s.level.Overran()) == 0 {
-			s.due = max(s.due, sentIn(level, most))
+			s.due = max(s.due, s.workload.SentIn(level, most))
 		}
 	}
 	return fail, staged

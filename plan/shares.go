@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"github.com/tokgate/tokgate/traffic"
 )
 
@@ -39,22 +41,39 @@ func (w *Workload) ShareOut() {
 }
 
 func (w *Workload) dealt(l *Load, level Level) []int {
-	given := make([]int, len(w.Mix))
 	if w.ByType() {
-		rows := l.Open.Trace.Measured()
+		given, rows := make([]int, len(w.Mix)), l.Open.Trace.Measured()
 		for i := range rows {
 			given[w.PartOf(&rows[i])]++
 		}
 		return given
 	}
-	shares := w.Shares()
+	return w.dealtIn(level, max(level.Rounds, 1))
+}
+
+// dealtIn returns how many requests each part of a mix has in the first rounds of a level.
+func (w *Workload) dealtIn(level Level, rounds int) []int {
+	shares, given := w.Shares(), make([]int, len(w.Mix))
 	level.Rounds = max(level.Rounds, 1)
-	for i := range level.Rounds {
-		for k, n := range shares.Counts(given, level.RoundRequests(i)) {
+	for i := range rounds {
+		for k, n := range shares.Counts(given, level.RoundRequests(i%level.Rounds)) {
 			given[k] += n
 		}
 	}
 	return given
+}
+
+// SentIn returns how many requests the workload sends in the first rounds of a level. After its last
+// round a level begins again with its first.
+func (w *Workload) SentIn(level Level, rounds int) (n int) {
+	root := w.Root()
+	if whole, part := root.Fixed(level.Name), slices.Index(root.Mix, w); whole != nil && part >= 0 && !root.ByType() {
+		return root.dealtIn(*whole, rounds)[part]
+	}
+	for r := range rounds {
+		n += level.RoundRequests(r % max(level.Rounds, 1))
+	}
+	return n
 }
 
 // Portion returns a level of the mix with only the requests that belong to the part w. For a
