@@ -193,7 +193,8 @@ func (rd *round) sample(t shape.Due, at time.Duration) *metric.Sample {
 		out.Round += unit
 	}
 	l, _ := rd.lotOf(t)
-	return l.own(out)
+	l.own(out)
+	return out
 }
 
 func (rd *round) finish(f *flight) {

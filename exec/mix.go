@@ -36,11 +36,8 @@ type lot struct {
 	first int
 }
 
-// own returns the sample as one of a request of the lot.
-func (l *lot) own(s metric.Sample) metric.Sample {
-	s.Part = l.workload.PartName()
-	return s
-}
+// own makes the sample one of a request of the lot.
+func (l *lot) own(s *metric.Sample) { s.Part = l.workload.PartName() }
 
 // drawn is what was drawn for the requests of a round.
 type drawn struct {
