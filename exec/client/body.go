@@ -42,7 +42,8 @@ func (r *Request) Body(d engine.Dialect) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	own := r.own(d)
+	own := map[string]any{}
+	r.addOwn(d, own)
 	maps.Copy(own, r.Extra)
 	for name, v := range r.Prompt.Fields {
 		own[name] = v
@@ -65,10 +66,9 @@ func (r *Request) Body(d engine.Dialect) ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// own returns the fields of the body that go-openai's types do not have: those of the engine, and the
+// addOwn adds the fields of the body that go-openai's types do not have: those of the engine, and the
 // temperature.
-func (r *Request) own(d engine.Dialect) map[string]any {
-	own := map[string]any{}
+func (r *Request) addOwn(d engine.Dialect, own map[string]any) {
 	forced := !r.Natural && !r.API.Embeds() && d.Forces(r.API)
 	if r.Output > 0 && forced && d.MinTokens {
 		own["min_tokens"] = r.Output
@@ -84,7 +84,6 @@ func (r *Request) own(d engine.Dialect) map[string]any {
 	if r.Temperature != nil && !r.API.Embeds() {
 		own["temperature"] = *r.Temperature
 	}
-	return own
 }
 
 // typed returns the request as a type of go-openai, without the prompt. The prompt is added later,
