@@ -45,8 +45,7 @@ func (d *decoder) open(spec *Block, blk *hcl.Block, sc *scope, path string) *bod
 }
 
 func (d *decoder) openIn(parent *body, spec *Block, blk *hcl.Block, sc *scope, path string) *body {
-	b := &body{parent: parent, d: d, spec: spec, scope: sc, path: path, rng: blk.DefRange, labels: blk.Labels,
-		attrs: hcl.Attributes{}, blocks: map[string][]*hcl.Block{}}
+	b := &body{parent: parent, d: d, spec: spec, scope: sc, path: path, rng: blk.DefRange, labels: blk.Labels}
 	content := &hcl.BodyContent{}
 	var diags hcl.Diagnostics
 	if spec.Free != "" {
@@ -58,8 +57,9 @@ func (d *decoder) openIn(parent *body, spec *Block, blk *hcl.Block, sc *scope, p
 	diags = withoutMisspelt(diags)
 	d.explainUnsupported(diags, spec)
 	d.add(diags...)
-	for _, attr := range sortedAttributes(content.Attributes) {
-		b.attrs[attr.Name] = attr
+	b.attrs = content.Attributes
+	if len(content.Blocks) > 0 {
+		b.blocks = map[string][]*hcl.Block{}
 	}
 	for _, c := range content.Blocks {
 		child := spec.block(c.Type)
@@ -215,6 +215,10 @@ func (b *body) unset(name string) bool {
 }
 
 func (b *body) isNull(attr *hcl.Attribute) bool {
+	switch attr.Expr.(type) {
+	case *hclsyntax.TupleConsExpr, *hclsyntax.ObjectConsExpr, *hclsyntax.TemplateExpr:
+		return false // a list, an object or a text
+	}
 	ctx, ok := b.d.context(attr.Expr, b.scope)
 	if !ok {
 		return false

@@ -3,8 +3,12 @@ package decode
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
@@ -60,6 +64,32 @@ func FuzzLoad(f *testing.F) {
 		if !diags.HasErrors() {
 			checkPlanInvariants(t, p)
 		}
+	})
+}
+
+// FuzzParts checks that a simple source is within the limits, and that its parts make the tree that HCL's
+// parser makes of the whole.
+func FuzzParts(f *testing.F) {
+	addSeeds(f)
+	filler := strings.Repeat("# comment\n", leastPart/10)
+	for _, src := range []string{
+		"a {\n}\nb {\n}\n", "a {\n}\nb = 1\n", "a {\n}\n}\n", "x = <<E\n{\n}\nE\nb {}\n", "/*\n}\n*/ a {\n}\n", "a {\n}\n\ufeffb {}\n", "x = \"${[\n}\n]}\"\n",
+	} {
+		f.Add([]byte(filler+src), false)
+		f.Add([]byte(src+filler), false)
+	}
+	f.Add([]byte("x = 1e5"), false)
+	f.Fuzz(func(t *testing.T, src []byte, _ bool) {
+		tokens, _ := hclsyntax.LexConfig(src, "fuzz.hcl", hcl.InitialPos)
+		diags := checkTokens(tokens)
+		must.Hold(t, !simple(src) || !diags.HasErrors(), "simple: %v", diags)
+		parts := parseParts(src, "fuzz.hcl")
+		if parts == nil {
+			return
+		}
+		must.Need(t, !diags.HasErrors(), "parsed in parts: %v", diags)
+		whole, diags := hclsyntax.ParseConfig(src, "fuzz.hcl", hcl.InitialPos)
+		must.Hold(t, !diags.HasErrors() && reflect.DeepEqual(parts, whole), "the parts make another tree: %v", diags)
 	})
 }
 

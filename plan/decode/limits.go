@@ -27,9 +27,38 @@ const (
 
 // The parser and the evaluator are recursive, so they would use up their stack. checkComplexity
 // itself reads tokens without recursion.
-func checkComplexity(src []byte, filename string) hcl.Diagnostics {
-	tokens, _ := hclsyntax.LexConfig(src, filename, hcl.InitialPos)
+func checkComplexity(src []byte, filename string, start hcl.Pos) hcl.Diagnostics {
+	if simple(src) {
+		return nil
+	}
+	tokens, _ := hclsyntax.LexConfig(src, filename, start)
 	return checkTokens(tokens)
+}
+
+// simple reports whether a source is within the limits because it has few brackets, quotes and operators
+// altogether, and no large number. Most blocks are simple, and so need not be read twice.
+func simple(src []byte) bool {
+	opened, operators, digits := 0, 0, 0
+	for _, c := range src {
+		switch c {
+		case '{', '[', '(', '"', '<':
+			opened++
+		case '+', '-', '*', '/', '%', '!', '&', '|', '?', '=', '>', '.', ':':
+			operators++
+		}
+		switch {
+		case c >= '0' && c <= '9', c == '.' && digits > 0:
+			digits++
+		case c|0x20 == 'e' && digits > 0:
+			return false // perhaps an exponent
+		default:
+			digits = 0
+		}
+		if opened > maxDepth || opened+operators > maxOperators || digits > maxDigits {
+			return false
+		}
+	}
+	return true
 }
 
 func checkTokens(tokens hclsyntax.Tokens) hcl.Diagnostics {

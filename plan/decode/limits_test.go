@@ -64,6 +64,32 @@ func TestLongLargePlansLoad(t *testing.T) {
 	must.Hold(t, !diags.HasErrors() && len(p.Workloads) >= 1000, "a plan of 1 MB: %d workloads, %v", len(p.Workloads), diags)
 }
 
+// The tokens of a source count only if it has many brackets, operators or digits, or a number with an
+// exponent.
+func TestSimple(t *testing.T) {
+	for src, want := range map[string]bool{
+		"x = " + strings.Repeat("[", 100):              true,
+		"x = " + strings.Repeat("[", 101):              false,
+		"x " + strings.Repeat("+", 1000):               true,
+		"x " + strings.Repeat("+", 1001):               false,
+		"x " + strings.Repeat("+", 951) + "<<" + `"${`: true,
+		"x " + strings.Repeat("1", 400):                true,
+		"x " + strings.Repeat("1", 401):                false,
+		"x " + strings.Repeat("1.", 200) + "1":         false,
+		"[" + strings.Repeat("10, ", 10_000) + "]":     true,
+		"x = 1e5": false, "x = 1.E5": false, "x = e5": true,
+	} {
+		must.Hold(t, simple([]byte(src)) == want, "%.40q: want %v", src, want)
+	}
+}
+
+// A plan of blocks is parsed in parts. A mistake in one has the parser see the whole.
+func TestParts(t *testing.T) {
+	whole := string(megabyte())
+	must.Hold(t, parseParts([]byte(whole), "p.hcl") != nil, "a plan of blocks is not parsed in parts")
+	must.Hold(t, parseParts([]byte(whole+"}\n"), "p.hcl") == nil, "a loose brace is overlooked")
+}
+
 // BenchmarkLoad loads plans. It reports the ratio of the time to that of HCL's parser alone, and as
 // peak-MiB the memory that the first load took from the system.
 func BenchmarkLoad(b *testing.B) {

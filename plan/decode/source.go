@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -33,7 +34,10 @@ func parse(src []byte, filename string) (*hcl.File, hcl.Diagnostics) {
 		}
 		return f, diags
 	}
-	if diags := checkComplexity(src, filename); diags.HasErrors() {
+	if f := parseParts(src, filename); f != nil {
+		return f, nil
+	}
+	if diags := checkComplexity(src, filename, hcl.InitialPos); diags.HasErrors() {
 		return empty, diags
 	}
 	f, diags := hclsyntax.ParseConfig(src, filename, hcl.InitialPos)
@@ -42,6 +46,44 @@ func parse(src []byte, filename string) (*hcl.File, hcl.Diagnostics) {
 		f = empty
 	}
 	return f, diags
+}
+
+// leastPart is the least size of a part of a source, in bytes: parsing two small parts takes longer than one.
+const leastPart = 512
+
+// parseParts parses a source in parts that end with a line "}", as the blocks of a plan do. HCL's parser
+// keeps all tokens of what it parses, so parts take less time and memory than the whole. The result is nil
+// if a part has a mistake, for example because it ends within a text: the parser must then see the whole.
+func parseParts(src []byte, filename string) *hcl.File {
+	end, mark := []byte("\n}\n"), []byte("\ufeff")
+	if bytes.LastIndex(src, mark) > 0 {
+		return nil // the parser skips a byte order mark where it starts, which must not be in each part
+	}
+	var whole *hcl.File
+	for at := hcl.InitialPos; at.Byte < len(src); {
+		part := src[at.Byte:]
+		if before, _, cut := bytes.Cut(part[min(leastPart, len(part)):], end); cut {
+			part = part[:leastPart+len(before)+len(end)]
+		}
+		if diags := checkComplexity(part, filename, at); diags.HasErrors() {
+			return nil
+		}
+		f, diags := hclsyntax.ParseConfig(part, filename, at)
+		body := f.Body.(*hclsyntax.Body)
+		switch {
+		case len(diags) > 0 || whole != nil && len(body.Attributes) > 0:
+			return nil
+		case whole == nil:
+			whole = f
+		default:
+			all := whole.Body.(*hclsyntax.Body)
+			all.Blocks = append(all.Blocks, body.Blocks...)
+			all.SrcRange.End, all.EndRange = body.SrcRange.End, body.EndRange
+		}
+		at.Line, at.Byte = at.Line+bytes.Count(part, []byte("\n")), at.Byte+len(part)
+		whole.Bytes = src
+	}
+	return whole
 }
 
 func (d *decoder) readSources() bool {

@@ -59,12 +59,15 @@ func (b *body) checkTogether() {
 		if !a.conditional() && b.of == nil {
 			continue // if it is required, HCL reports that it is missing
 		}
-		why := b.misfit(a)
-		switch given := b.given(a.Name); {
+		given := b.given(a.Name)
+		if !given && !a.Required {
+			continue
+		}
+		switch why := b.misfit(a); {
 		case given && why != "":
 			b.d.errorf(b.attrs[a.Name].NameRange, sumConflict, "%s", why)
 			fits = false
-		case !given && why == "" && a.Required && (len(a.With) == 0 || slices.ContainsFunc(a.With, b.holds)):
+		case !given && why == "" && (len(a.With) == 0 || slices.ContainsFunc(a.With, b.holds)):
 			missing = append(missing, a)
 		}
 	}

@@ -217,7 +217,7 @@ func (d *decoder) readText(v *variable, a *assigned) (cty.Value, bool) {
 		src = nil // keep a secret value out of the diagnostics
 	}
 	d.out.Files[name] = &hcl.File{Bytes: src, Body: hcl.EmptyBody()}
-	if diags := checkComplexity([]byte(*a.text), name); diags.HasErrors() {
+	if diags := checkComplexity([]byte(*a.text), name, hcl.InitialPos); diags.HasErrors() {
 		d.add(diags...)
 		return cty.DynamicVal, false
 	}
