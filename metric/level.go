@@ -214,8 +214,11 @@ func (s *Sample) emitted(from, to time.Duration, perChunk float64) float64 {
 // get their chunks at the same times.
 func (s *Sample) made(from, to time.Duration, perChunk float64) float64 {
 	return s.output(from, to, perChunk, func(before, at time.Duration) float64 {
-		if at <= before {
+		switch {
+		case at <= before || at <= from || before >= to:
 			return 0
+		case before >= from && at <= to: // most of them
+			return 1
 		}
 		return max(0, min(at, to)-max(before, from)).Seconds() / (at - before).Seconds()
 	})

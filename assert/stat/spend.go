@@ -21,37 +21,39 @@ func Spend(at []int, share []float64, alpha float64) []float64 {
 		return nil
 	}
 	n, part := 0, 0.0
+	times, whole := make([]float64, len(at)), float64(at[len(at)-1])
 	for i := range at {
 		if at[i] <= n || !(share[i] > part) || share[i] > 1 {
 			return nil
 		}
 		n, part = at[i], share[i]
+		times[i] = float64(n) / whole
 	}
-	// Keep the result: it takes a few milliseconds to compute, and a gate needs it many times.
-	key := fmt.Sprint(at, share, alpha)
+	// Keep the result: it takes some milliseconds to compute, and a gate needs it many times, at looks of
+	// other sizes too.
+	key := fmt.Sprint(times, share, alpha)
 	if found, ok := spent.Load(key); ok {
 		return found.([]float64)
 	}
-	out := spend(at, share, alpha)
+	out := spend(times, share, alpha)
 	spent.Store(key, out)
 	return out
 }
 
 var spent sync.Map // → []float64
 
-// spend computes the result of Spend. It models the evidence as a random motion. For each look it
-// computes how likely each value of the motion is, if no boundary was crossed before.
-func spend(at []int, share []float64, alpha float64) []float64 {
+// spend computes the result of Spend for looks at parts of the data: the last of the times is 1. It models
+// the evidence as a random motion. For each look it computes how likely each value of the motion is, if
+// no boundary was crossed before.
+func spend(times, share []float64, alpha float64) []float64 {
 	const cells = 400
 	tail := func(z float64) float64 { return 0.5 * math.Erfc(z/math.Sqrt2) }
-	whole := float64(at[len(at)-1])
 	// mass[i] is the probability that the random motion is at place[i] and has crossed no boundary
 	// so far.
 	place, mass := []float64{0}, []float64{1}
-	out := make([]float64, len(at))
+	out := make([]float64, len(times))
 	before, gone := 0.0, 0.0
-	for k, n := range at {
-		t := float64(n) / whole
+	for k, t := range times {
 		step := math.Sqrt(t - before)
 		crossing := func(boundary float64) float64 {
 			sum := 0.0
@@ -61,7 +63,9 @@ func spend(at []int, share []float64, alpha float64) []float64 {
 			return sum
 		}
 		boundary := Bisect(-10, 10, func(x float64) bool { return crossing(x) <= alpha*(share[k]-gone) })
-		out[k] = min(alpha, tail(boundary/math.Sqrt(t)))
+		if out[k] = min(alpha, tail(boundary/math.Sqrt(t))); k == len(times)-1 {
+			break // nothing comes after it
+		}
 		from := -8 * math.Sqrt(t)
 		width := (boundary - from) / cells
 		places, masses := make([]float64, cells), make([]float64, cells)

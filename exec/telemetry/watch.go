@@ -43,9 +43,9 @@ func (w *Watch) Begin(ctx context.Context) *Session {
 	ctx, cancel := context.WithCancel(ctx)
 	s := &Session{watch: w, ctx: ctx, cancel: cancel}
 	begin := func(source Source) *feed {
-		f := &feed{session: s, source: source, every: w.Interval}
-		if f.every <= 0 {
-			f.every = time.Second
+		f := &feed{session: s, source: source, kept: history{every: w.Interval}}
+		if f.kept.every <= 0 {
+			f.kept.every = time.Second
 		}
 		s.feeds = append(s.feeds, f)
 		if source != nil {
@@ -170,9 +170,7 @@ func (s *Session) ByReplica(from, to time.Duration) (out []metric.Replica) {
 type feed struct {
 	session  *Session
 	source   Source
-	every    time.Duration
-	readings []stamped
-	failed   []failure
+	kept     history
 	busy     bool
 	reread   bool // the source is read again as soon as possible
 	turn     int  // number of the current reading; an answer with a lower number came too late
@@ -200,7 +198,7 @@ func (f *feed) tick() {
 	f.read()
 	f.reread = false
 	c := f.session.watch.Clock
-	f.stop = c.Timer(c.Now()+f.every, f.tick)
+	f.stop = c.Timer(c.Now()+f.kept.every, f.tick)
 }
 
 func (f *feed) read() {
@@ -242,19 +240,19 @@ func (f *feed) take(turn int, asked time.Duration, r *Reading, err error) {
 	at := asked + (now-asked)/2
 	switch {
 	case err == errSlow:
-		f.failed = append(f.failed, failure{at, "it took longer than " + patience.String()})
+		f.kept.failed = append(f.kept.failed, failure{at, "it took longer than " + patience.String()})
 	case err != nil:
-		f.failed = append(f.failed, failure{at, err.Error()})
+		f.kept.failed = append(f.kept.failed, failure{at, err.Error()})
 	case r != nil:
-		f.readings = append(f.readings, stamped{at, r})
+		f.kept.add(stamped{at, r})
 		f.settle(r)
 	}
 	if f.settling {
 		f.soon = f.session.watch.Clock.Timer(now+settling, f.read)
 	}
-	if len(f.readings)+len(f.failed) > mostReadings {
-		f.readings, f.failed = halved(f.readings), halved(f.failed)
-		f.every *= 2
+	if h := &f.kept; len(h.readings)+len(h.failed) > mostReadings {
+		h.readings, h.failed = halved(h.readings), halved(h.failed)
+		h.every *= 2
 	}
 	if f.reread {
 		f.reread = false
@@ -287,5 +285,7 @@ func halved[T any](s []T) []T {
 }
 
 func (f *feed) history(none string) history {
-	return history{readings: f.readings, failed: f.failed, every: f.every, reason: none, absent: f.source == nil}
+	h := f.kept
+	h.reason, h.absent = none, f.source == nil
+	return h
 }

@@ -126,7 +126,7 @@ func TestWatchIsBounded(t *testing.T) {
 	session := w.Begin(t.Context())
 	sleep(t, c, 20*time.Minute) // 12,000 readings, one every 0.1 s
 	session.End()
-	if n := len(session.server.readings); n > mostReadings || n < mostReadings/4 {
+	if n := len(session.server.kept.readings); n > mostReadings || n < mostReadings/4 {
 		t.Errorf("%d readings are kept", n)
 	}
 	got := session.Over(0, 20*time.Minute)

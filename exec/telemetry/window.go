@@ -15,9 +15,17 @@ import (
 type history struct {
 	readings []stamped
 	failed   []failure
+	back     bool          // a counter went back; see Reading.wentBack
 	every    time.Duration // planned time between two readings
 	absent   bool          // the source does not exist
 	reason   string        // the reason why the source is absent
+}
+
+func (h *history) add(r stamped) {
+	if n := len(h.readings); n > 0 && !h.back {
+		h.back = r.wentBack(h.readings[n-1].Reading)
+	}
+	h.readings = append(h.readings, r)
 }
 
 // span is a part of a measured window: from its beginning to its end. The whole window lasts from
@@ -65,7 +73,7 @@ func (r behind) whole(gauges map[string]metric.Gauge) metric.Replica {
 	}
 	last := r.readings[len(r.readings)-1]
 	switch {
-	case r.wentBack():
+	case r.back:
 		out.Missing = restarted
 		return out
 	case r.rested == nil || last.Reading == r.rested:
@@ -89,7 +97,7 @@ func (h history) told(of span) *metric.Telemetry {
 		Added: map[string]float64{}, Histograms: map[string]metric.Histogram{},
 		Gauges: map[string]metric.Gauge{}, Missing: map[string]string{},
 	}
-	if t.Restarted = h.wentBack(); t.Restarted {
+	if t.Restarted = h.back; t.Restarted {
 		// The page was of two servers in turn, or of one that was restarted. No figure on it is of the
 		// server that answered the load.
 		h.absent, h.reason = true, restarted
@@ -124,25 +132,21 @@ func (h history) addGPU(t *metric.Telemetry, of span) {
 
 const restarted = "the server's counters went back in the middle of the round: it was restarted, or its page is that of several servers in turn"
 
-// wentBack reports whether a counter or a histogram of the source decreased from one reading to the
-// next, or vanished.
-func (h history) wentBack() bool {
-	for i := 1; i < len(h.readings); i++ {
-		before, now := h.readings[i-1], h.readings[i]
-		for name, was := range before.Counters {
-			if is, ok := now.Counters[name]; !ok || is < was {
-				return true
-			}
+// wentBack reports whether a counter or a histogram decreased since the reading before, or vanished.
+func (r *Reading) wentBack(before *Reading) bool {
+	for name, was := range before.Counters {
+		if is, ok := r.Counters[name]; !ok || is < was {
+			return true
 		}
-		for name, was := range before.Histograms {
-			is, ok := now.Histograms[name]
-			if !ok || !slices.Equal(is.Bounds, was.Bounds) || len(is.Counts) != len(was.Counts) {
+	}
+	for name, was := range before.Histograms {
+		is, ok := r.Histograms[name]
+		if !ok || !slices.Equal(is.Bounds, was.Bounds) || len(is.Counts) != len(was.Counts) {
+			return true
+		}
+		for k := range is.Counts {
+			if is.Counts[k] < was.Counts[k] {
 				return true
-			}
-			for k := range is.Counts {
-				if is.Counts[k] < was.Counts[k] {
-					return true
-				}
 			}
 		}
 	}

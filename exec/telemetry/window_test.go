@@ -92,6 +92,16 @@ func TestPartsTouch(t *testing.T) {
 	}
 }
 
+// added returns a history as if its readings had come one after another.
+func added(h history) history {
+	readings := h.readings
+	h.readings = nil
+	for _, r := range readings {
+		h.add(r)
+	}
+	return h
+}
+
 // A value that cannot be trusted counts as missing. It is not reported as 0, and no mean includes
 // it.
 func TestSummarizeFailsClosed(t *testing.T) {
@@ -121,7 +131,7 @@ func TestSummarizeFailsClosed(t *testing.T) {
 		{"the queue of one that began anew", history{every: 2 * s, readings: []stamped{good[0], at(4*s, 0, 0, 0, 0, 0), at(6*s, 0, 9, 20, 0, 9)}}, "waiting", "it was restarted"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := summarize(span{2 * s, 6 * s, 2 * s, 6 * s}, tt.server, history{absent: true})
+			got := summarize(span{2 * s, 6 * s, 2 * s, 6 * s}, added(tt.server), history{absent: true})
 			why := got.Missing[tt.metric]
 			must.Hold(t, contains(why, tt.want), "%s is missing because %q, want %q", tt.metric, why, tt.want)
 			_, a := got.Added[tt.metric]
@@ -150,7 +160,7 @@ func TestCounterThatWentBack(t *testing.T) {
 		{"one reading", []stamped{first}, false},
 		{"none", nil, false},
 	} {
-		got := summarize(span{2 * s, 6 * s, 2 * s, 6 * s}, history{readings: tt.readings}, history{absent: true})
+		got := summarize(span{2 * s, 6 * s, 2 * s, 6 * s}, added(history{readings: tt.readings}), history{absent: true})
 		must.Hold(t, got.Restarted == tt.want, "%s: restarted %v, want %v", tt.name, got.Restarted, tt.want)
 		if tt.want && (len(got.Added)+len(got.Histograms)+len(got.Gauges)+len(got.Series) > 0 || got.Missing["server_e2e"] != restarted || got.Missing[metric.Preempted] != restarted) {
 			t.Errorf("%s: values of the page are left: %+v", tt.name, got)
