@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"iter"
 	"math"
 	"slices"
@@ -63,9 +64,8 @@ func ParsePage(page []byte, model string) (*Reading, error) {
 		return nil, errors.New("the page was cut off")
 	}
 	mine := namedOn(page, model)
-	few := bytes.Count(page, []byte{'\n'}) / 8 // most lines have no rules
-	p := parsed{seen: make(map[[2]string]bool, few)}
-	var other *string // model that the lines name; nil if no line named one so far
+	p := parsed{seen: make(map[uint64]bool, min(bytes.Count(page, []byte{'\n'}), 256))} // more lines seldom have rules
+	var other *string                                                                   // model that the lines name; nil if no line named one so far
 	for name, line := range series(page, func(name []byte) bool { return rules[string(name)] != nil }) {
 		of, named := modelOf(line)
 		if mine != "" && named && of != mine {
@@ -121,8 +121,8 @@ func namedOn(page []byte, model string) string {
 
 // parsed collects the values of a metrics page, by tokgate's names of the metrics.
 type parsed struct {
-	seen       map[[2]string]bool // names with their labels
-	labels     labels             // labels of the line that is being read
+	seen       map[uint64]bool // names with their labels, by a hash of 64 bits
+	labels     labels          // labels of the line that is being read
 	scalars    map[string]scalar
 	histograms map[string]*buckets
 }
@@ -164,6 +164,8 @@ func (b *buckets) add(le, n float64) {
 	b.next++
 }
 
+var seed = maphash.MakeSeed()
+
 // line reads one line of metrics into p. name is the name of the series, and rest is the line after
 // the name.
 func (p *parsed) line(name, rest string, wanted []rule) error {
@@ -171,7 +173,7 @@ func (p *parsed) line(name, rest string, wanted []rule) error {
 	if err != nil {
 		return err
 	}
-	key := [2]string{name, text}
+	key := maphash.Comparable(seed, [2]string{name, text})
 	if p.seen[key] {
 		return errors.New("it appears twice with the same labels")
 	}
@@ -427,9 +429,12 @@ func number(rest string) (float64, error) {
 // cutLabels splits a line after its name. It returns the text between the braces, and the text
 // after them.
 func cutLabels(s string) (labels, rest string, err error) {
-	s = strings.TrimLeft(s, " \t")
+	s = trim(s, " \t")
 	if len(s) == 0 || s[0] != '{' {
 		return "", s, nil
+	}
+	if end := strings.IndexByte(s, '}'); end > 0 && strings.IndexByte(s[:end], '\\') < 0 && strings.Count(s[:end], `"`)%2 == 0 {
+		return s[1:end], s[end+1:], nil
 	}
 	quoted := false
 	for i := 1; i < len(s); i++ {
@@ -445,15 +450,26 @@ func cutLabels(s string) (labels, rest string, err error) {
 	return "", "", errors.New("its labels do not end")
 }
 
+// trim is strings.Trim, which would make a table of the few bytes in the cutset.
+func trim(s, cutset string) string {
+	for s != "" && strings.IndexByte(cutset, s[0]) >= 0 {
+		s = s[1:]
+	}
+	for s != "" && strings.IndexByte(cutset, s[len(s)-1]) >= 0 {
+		s = s[:len(s)-1]
+	}
+	return s
+}
+
 // labels holds the labels of a line of metrics, as the page writes them.
 type labels []struct{ name, value string }
 
 func (l labels) read(text string) (labels, error) {
 	for len(text) > 0 {
 		name, rest, found := strings.Cut(text, "=")
-		rest = strings.TrimLeft(rest, " \t")
+		rest = trim(rest, " \t")
 		if !found || len(rest) == 0 || rest[0] != '"' {
-			if len(strings.Trim(text, ", \t")) == 0 {
+			if len(trim(text, ", \t")) == 0 {
 				break
 			}
 			return l, errors.New("its labels cannot be read")
@@ -468,7 +484,7 @@ func (l labels) read(text string) (labels, error) {
 		if end >= len(rest) {
 			return l, errors.New("its labels cannot be read")
 		}
-		l = append(l, struct{ name, value string }{strings.Trim(name, ", \t"), rest[1:end]})
+		l = append(l, struct{ name, value string }{trim(name, ", \t"), rest[1:end]})
 		text = rest[end+1:]
 	}
 	return l, nil
