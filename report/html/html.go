@@ -29,7 +29,7 @@ var pageSource string
 var styleSource string
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"meaning": func(word string) string { return glossary[word] }, "gloss": gloss, "class": class, "label": label, "turned": turned,
+	"meaning": func(word string) string { return glossary[word] }, "gloss": gloss, "class": class, "cells": cells, "turned": turned,
 }).Parse(pageSource))
 
 // glossary explains the heads of tables. The explanation shows on hover.
@@ -126,13 +126,19 @@ func class(t *page.Table) string {
 	return "few"
 }
 
-// label returns the column's title for each cell of a stacked table. It returns "" if cells show no
-// title.
-func label(t *page.Table, column int) string {
-	if class(t) == "few" || column >= len(t.Columns) {
-		return ""
+// cell is a cell of page with the title of its column, for tables whose rows are stacked; "" if cells show
+// none. It is flat, because a template finds the fields of a struct in a struct slowly.
+type cell struct{ Text, Class, Sign, Link, Label string }
+
+func cells(t *page.Table, row []page.Cell) []cell {
+	out, few := make([]cell, len(row)), class(t) == "few"
+	for i := range row {
+		out[i] = cell{row[i].Text, row[i].Class, row[i].Sign, row[i].Link, ""}
+		if i > 0 && !few && i < len(t.Columns) {
+			out[i].Label = t.Columns[i].Head
+		}
 	}
-	return t.Columns[column].Head
+	return out
 }
 
 // The largest number of columns of a table of numbers, and of rows that become columns. Nobody reads

@@ -80,7 +80,7 @@ func spread(t track, name string, names []string) (Figure, bool) {
 		if sum == nil || len(sum.Curve) < 2 {
 			continue
 		}
-		series := chart.Series{Index: i, Plain: true}
+		series := chart.Series{Index: i, Plain: true, Points: make([]chart.Point, 0, len(sum.Curve))}
 		for j, n := range sum.Curve {
 			if !n.OK || math.IsInf(n.V, 0) {
 				break

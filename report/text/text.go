@@ -17,6 +17,9 @@ import (
 // breaks included, by one space. It drops other control and invisible format characters, and
 // replaces invalid UTF-8 by U+FFFD.
 func Line(s string) string {
+	if plain(s) {
+		return s
+	}
 	var b strings.Builder
 	b.Grow(len(s))
 	space := false
@@ -32,6 +35,18 @@ func Line(s string) string {
 		b.WriteRune(r)
 	})
 	return b.String()
+}
+
+// plain reports whether s is words of printable ASCII with one space between them, which need no cleaning.
+func plain(s string) bool {
+	before := byte(' ')
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' || s[i] == ' ' && before == ' ' {
+			return false
+		}
+		before = s[i]
+	}
+	return before != ' ' || s == ""
 }
 
 // Block cleans s as Line does but keeps its lines. CRLF and a lone CR end a line too,

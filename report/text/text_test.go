@@ -14,6 +14,11 @@ import (
 func TestLine(t *testing.T) {
 	tests := []struct{ name, in, want string }{
 		{"plain", "plain", "plain"},
+		{"nothing", "", ""},
+		{"words", "some ~ words", "some ~ words"},
+		{"a space before", " a", "a"},
+		{"a space behind", "a ", "a"},
+		{"two spaces", "a  b", "a b"},
 		{"white space", "  a\t\tb\r\n\nc\u00a0d\u2028e ", "a b c d e"},
 		{"colour", "\x1b[1;31mred\x1b[0m", "red"},
 		{"cursor", "a\x1b[2J\x1b[?25lb", "ab"},
