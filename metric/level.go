@@ -208,17 +208,14 @@ func (s *Sample) emitted(from, to time.Duration, perChunk float64) float64 {
 }
 
 // made returns how many output tokens of the request the server made in (from, to]. It spreads the
-// tokens of a chunk evenly over the time since the chunk before.
-//
-// Otherwise the result could be wrong by a whole step of the server, because concurrent requests
-// get their chunks at the same times.
+// tokens of a chunk evenly over the time since the chunk before, because concurrent requests get their
+// chunks at the same times.
 func (s *Sample) made(from, to time.Duration, perChunk float64) float64 {
 	return s.output(from, to, perChunk, func(before, at time.Duration) float64 {
-		switch {
-		case at <= before || at <= from || before >= to:
-			return 0
-		case before >= from && at <= to: // most of them
+		if before >= from && at <= to && at > before { // as most of them
 			return 1
+		} else if at <= from || before >= to || at <= before {
+			return 0
 		}
 		return max(0, min(at, to)-max(before, from)).Seconds() / (at - before).Seconds()
 	})

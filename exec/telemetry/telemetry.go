@@ -1,7 +1,8 @@
 // Package telemetry observes a server while the load runs. It reads the server's metrics page and
 // its GPUs at intervals, and summarises the readings of a round as a metric.Telemetry.
 //
-//   - page.go reads the Prometheus text format, for the names of package engine.
+//   - page.go reads the Prometheus text format, for the names of package engine; labels.go the labels of a
+//     line.
 //   - nvidia.go and amd.go run the tools of the GPU makers. gpu.go reads an exporter's page.
 //   - watch.go takes readings, at an interval and on request.
 //   - window.go takes the differences over the measured window.
