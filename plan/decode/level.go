@@ -1,6 +1,8 @@
 package decode
 
 import (
+	"slices"
+
 	"github.com/hashicorp/hcl/v2"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -31,7 +33,9 @@ func addLevels(b *body, l *plan.Load, name string, read func(item) (plan.Level, 
 	if !b.given(name) {
 		return
 	}
-	for _, e := range b.list(name) {
+	list := b.list(name)
+	l.Levels = slices.Grow(l.Levels, len(list))
+	for _, e := range list {
 		if level, ok := read(e); ok && b.d.countLevel(b.rng) {
 			level.Rounds, level.Range = max(level.Rounds, 1), e.rng
 			l.Levels = append(l.Levels, level)
