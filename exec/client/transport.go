@@ -138,9 +138,10 @@ func (r *Request) Further() map[string]any {
 
 // Event is one event of a stream. Its byte slices are valid only during the call of Stream.Event.
 type Event struct {
+	// These are in another order than sim's. A processor that copies them together waits for each of them.
 	Content   bool // non-empty content
-	Reasoning bool // non-empty reasoning
 	ToolCall  bool // the event has a tool-call delta with a name or arguments
+	Reasoning bool // non-empty reasoning
 	Several   bool // the event is of a second choice, which the request did not ask for
 	Done      bool // the [DONE] sentinel, or the last event of an API without it
 	Text      int  // bytes of all text in this event, as JSON

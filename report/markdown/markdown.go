@@ -155,9 +155,9 @@ func escaped(s string, n int) string {
 	return cmp.Or(escape(text.Bytes(text.Inert(text.Line(text.Bytes(s, 8*n))), n)), " ")
 }
 
-func html(s string) string {
-	return unlinked(strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "@", "&#64;").Replace(s))
-}
+func html(s string) string { return unlinked(entities.Replace(s)) }
+
+var entities = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "@", "&#64;")
 
 // reference matches what GitHub links to an issue or a pull request: #1, owner/name#1 and GH-1, but
 // not the number of an entity such as &#64;.
@@ -166,6 +166,9 @@ var reference = regexp.MustCompile(`(^|[^&])(#|[Gg][Hh]-)(\d)`)
 // unlinked keeps references to issues in escaped text from becoming links. GitHub finds them after it
 // has resolved backslashes and entities, so only a comment inside them helps.
 func unlinked(escaped string) string {
+	if !strings.Contains(escaped, "#") && !strings.Contains(escaped, "h-") && !strings.Contains(escaped, "H-") {
+		return escaped // most text; a search for the reference takes longer
+	}
 	for range 2 { // a match takes the character before it, so of two neighbours the first round finds one
 		escaped = reference.ReplaceAllString(escaped, "$1$2<!-- -->$3")
 	}
