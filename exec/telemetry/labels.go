@@ -8,7 +8,7 @@ import (
 // cutLabels splits a line after its name. It returns the text between the braces, and the text
 // after them.
 func cutLabels(s string) (labels, rest string, err error) {
-	s = trim(s, " \t")
+	s = trim(s, ' ')
 	if len(s) == 0 || s[0] != '{' {
 		return "", s, nil
 	}
@@ -29,13 +29,13 @@ func cutLabels(s string) (labels, rest string, err error) {
 	return "", "", errors.New("its labels do not end")
 }
 
-// trim is strings.Trim, which would make a table of the few bytes in the cutset.
-func trim(s, cutset string) string {
-	for s != "" && strings.IndexByte(cutset, s[0]) >= 0 {
+// trim removes spaces, tabs and the given byte from both ends. strings.Trim would make a table of them.
+func trim(s string, too byte) string {
+	for s != "" && (s[0] == ' ' || s[0] == '\t' || s[0] == too) {
 		s = s[1:]
 	}
-	for s != "" && strings.IndexByte(cutset, s[len(s)-1]) >= 0 {
-		s = s[:len(s)-1]
+	for n := len(s) - 1; n >= 0 && (s[n] == ' ' || s[n] == '\t' || s[n] == too); n-- {
+		s = s[:n]
 	}
 	return s
 }
@@ -45,10 +45,10 @@ type labels []struct{ name, value string }
 
 func (l labels) read(text string) (labels, error) {
 	for len(text) > 0 {
-		name, rest, found := strings.Cut(text, "=")
-		rest = trim(rest, " \t")
-		if !found || len(rest) == 0 || rest[0] != '"' {
-			if len(trim(text, ", \t")) == 0 {
+		is := strings.IndexByte(text, '=')
+		rest := trim(text[is+1:], ' ')
+		if is < 0 || len(rest) == 0 || rest[0] != '"' {
+			if len(trim(text, ',')) == 0 {
 				break
 			}
 			return l, errors.New("its labels cannot be read")
@@ -63,7 +63,7 @@ func (l labels) read(text string) (labels, error) {
 		if end >= len(rest) {
 			return l, errors.New("its labels cannot be read")
 		}
-		l = append(l, struct{ name, value string }{trim(name, ", \t"), rest[1:end]})
+		l = append(l, struct{ name, value string }{trim(text[:is], ','), rest[1:end]})
 		text = rest[end+1:]
 	}
 	return l, nil
