@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"bytes"
 	"cmp"
 	"net/http"
 )
@@ -88,7 +89,7 @@ func (s *Server) serveReset(w http.ResponseWriter, _ *http.Request) {
 
 func (s *Server) serveMetrics(w http.ResponseWriter, _ *http.Request) {
 	s.mu.Lock()
-	page := s.core.metrics.page(s.model, s.core.State(s.now()))
+	page := bytes.Clone(s.core.metrics.page(s.model, s.core.State(s.now())))
 	s.mu.Unlock()
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	w.Write(page)

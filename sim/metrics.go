@@ -19,6 +19,7 @@ type metrics struct {
 	ttft, itl, tpot, e2e           *histogram
 	queue, prefill, decode, inside *histogram
 	finished                       map[string]int // by finish reason
+	text                           []byte         // of the last page
 }
 
 // The buckets have the bounds of vLLM's histograms (vllm/v1/metrics/loggers.py). So a reader of
@@ -73,13 +74,15 @@ func named(of, ours string) string {
 	return series[i].Name
 }
 
+// page returns the page, which is valid until the next call.
 func (m *metrics) page(model string, s State) []byte {
-	p := page{text: make([]byte, 0, 1<<15), labels: fmt.Sprintf(`engine="0",model_name="%s"`, labelEscapes.Replace(model))}
+	p := page{text: m.text[:0], labels: fmt.Sprintf(`engine="0",model_name="%s"`, labelEscapes.Replace(model))}
 	if m.like == sglang {
 		m.sglang(&p, s)
 	} else {
 		m.vllm(&p, s)
 	}
+	m.text = p.text
 	return p.text
 }
 

@@ -177,8 +177,8 @@ func (v *Virtual) Alive() bool { return !v.dead }
 // before the first request.
 func (v *Virtual) KeepMetrics() { v.metrics = newMetrics(v.like) }
 
-// Metrics returns the page that Server serves at /metrics. It returns an error if there is none.
-// Call KeepMetrics before the first request.
+// Metrics returns the page that Server serves at /metrics. The page is valid until the next call. It
+// returns an error if there is none. Call KeepMetrics before the first request.
 func (v *Virtual) Metrics(now time.Duration) ([]byte, error) {
 	if v.dead {
 		return nil, errors.New("connection refused")
