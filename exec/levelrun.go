@@ -185,7 +185,7 @@ func (s *levelRun) window(due []int, of int) (again bool, stopped string) {
 // or of its next batch. due holds the number of measured requests of each unit.
 func (s *levelRun) draws(rd *round, due []int) {
 	m := &mixed{index: rd.out.Index + len(rd.mix)}
-	m.seed = seed(s.Load, m.index)
+	m.seed = s.Load.Seed(m.index)
 	rd.mix = append(rd.mix, m)
 	counts := s.deal(rd, m, due)
 	for i, a := range s.asks {
@@ -198,7 +198,7 @@ func (s *levelRun) draws(rd *round, due []int) {
 			Seed: m.seed, Workload: a.level.Workload, Level: rd.level.Name, Round: m.index,
 		}
 		if s.leg != nil && a.workload.Alike() {
-			l.lengths.Seed, l.lengths.Round = seed(s.Load, 0), 0
+			l.lengths.Seed, l.lengths.Round = s.Load.Seed(0), 0
 		}
 		if s.run.SaltedLengths {
 			l.lengths.Seed = load.Salted(l.lengths.Seed, s.run.Salt)
@@ -323,7 +323,7 @@ func (s *levelRun) shapeless(due []int) *round {
 			secret: secret, chats: map[*shape.Chat]*client.Request{},
 		},
 		runner: s.runner, target: s.target, Case: s.Case, level: l, picked: s.picked, signs: signsOf(l),
-		out:    &metric.Round{Index: i, Seed: seed(s.Load, i), Due: sum(due), Time: s.Level.RoundTime(), Leg: s.leg},
+		out:    &metric.Round{Index: i, Seed: s.Load.Seed(i), Due: sum(due), Time: s.Level.RoundTime(), Leg: s.leg},
 		health: healths{map[int]func() metric.Health{}, map[int]metric.Health{}},
 		air:    air{flights: map[*flight]struct{}{}}, walking: walking{timers: map[time.Duration]func() bool{}},
 	}
@@ -352,13 +352,6 @@ func (s *levelRun) measured() int {
 		}
 	}
 	return n
-}
-
-func seed(l *plan.Load, round int) int64 {
-	if len(l.Seeds) == 0 {
-		return int64(round)
-	}
-	return l.Seeds[round%len(l.Seeds)]
 }
 
 func requestOf(t *Target, c Case) (client.Request, error) {

@@ -128,8 +128,14 @@ func (l Level) RoundRequests(i int) int {
 // requests, RoundRequests, ends the round.
 func (l Level) RoundTime() time.Duration { return l.Duration / time.Duration(max(l.Rounds, 1)) }
 
-// Seed returns the seed of round i, from 0. After the last seed it begins again with the first.
-func (l *Load) Seed(i int) int64 { return l.Seeds[i%len(l.Seeds)] }
+// Seed returns the seed of round i, from 0. After the last seed it begins again with the first. Without
+// seeds it is i.
+func (l *Load) Seed(i int) int64 {
+	if len(l.Seeds) == 0 {
+		return int64(i)
+	}
+	return l.Seeds[i%len(l.Seeds)]
+}
 
 // Bounded reports whether w has a threshold that can limit its capacity.
 func (c *Capacity) Bounded(w *Workload) bool {
