@@ -9,7 +9,10 @@ import (
 
 // agenda holds what is due later, in the order of its times. Of equal times the first entered comes
 // first.
-type agenda[T any] struct{ entries []entry[T] }
+type agenda[T any] struct {
+	entries []entry[T]
+	over    int // entries at the beginning that were due before, at most half of them
+}
 
 type entry[T any] struct {
 	at   time.Duration
@@ -17,16 +20,18 @@ type entry[T any] struct {
 }
 
 func (a *agenda[T]) add(at time.Duration, what T) {
-	i, _ := slices.BinarySearchFunc(a.entries, at+1, func(e entry[T], at time.Duration) int { return cmp.Compare(e.at, at) })
-	a.entries = slices.Insert(a.entries, i, entry[T]{at, what})
+	i, _ := slices.BinarySearchFunc(a.entries[a.over:], at+1, func(e entry[T], at time.Duration) int { return cmp.Compare(e.at, at) })
+	a.entries = slices.Insert(a.entries, a.over+i, entry[T]{at, what})
 }
 
 func (a *agenda[T]) due(now time.Duration) (what T, at time.Duration, ok bool) {
-	if len(a.entries) == 0 || a.entries[0].at > now {
+	if len(a.entries) == 0 || a.entries[a.over].at > now {
 		return what, 0, false
 	}
-	e := a.entries[0]
-	a.entries = slices.Delete(a.entries, 0, 1)
+	e := a.entries[a.over]
+	if a.over++; 2*a.over > len(a.entries) {
+		a.entries, a.over = slices.Delete(a.entries, 0, a.over), 0
+	}
 	return e.what, e.at, true
 }
 
@@ -34,7 +39,7 @@ func (a *agenda[T]) next() time.Duration {
 	if len(a.entries) == 0 {
 		return 0
 	}
-	return a.entries[0].at
+	return a.entries[a.over].at
 }
 
 // soonest returns the earliest of the times. A time of 0 stands for never.
