@@ -114,8 +114,9 @@ type comparison struct {
 	// returns the error of one test for any error that the looks share.
 	alpha, whole float64
 	nominal      func(alpha float64) float64
-	control      *metric.Run // run with the control's levels: this run or a recorded one
-	address      string      // address of the control's server in that run
+	control      *metric.Run     // run with the control's levels: this run or a recorded one
+	ofControl    []*metric.Level // see levels
+	address      string          // address of the control's server in that run
 	look         *metric.ComparisonLook
 	record       *metric.Comparison // record of the comparison in the run; nil if there is none
 	// required holds the claims of the plan, its limits on changes, and those that tokgate adds. usual

@@ -77,10 +77,18 @@ func (x *comparison) turns(w *plan.Workload, level string) (control, one *metric
 	return control, x.Level(x.address, w.Address(), "1"), ""
 }
 
+// levels returns the judged levels of the control's run. They are made once.
+func (x *comparison) levels() []*metric.Level {
+	if x.ofControl == nil {
+		x.ofControl = x.control.Judged().All()
+	}
+	return x.ofControl
+}
+
 // stored returns a level of a control that comes from another, recorded run. The result one is the
 // control's level at concurrency 1.
 func (x *comparison) stored(w *plan.Workload, level string) (control, one *metric.Level, problem string) {
-	for _, l := range x.control.Judged().All() {
+	for _, l := range x.levels() {
 		switch {
 		case l == nil || l.Server != x.address || l.Workload != w.Address():
 		case l.Name == level:

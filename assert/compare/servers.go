@@ -193,14 +193,11 @@ func (x *comparison) transports(control, candidate string) string {
 // noteControlOnly is for comparisons of stored runs. It adds a note for each level that was
 // measured on the control alone.
 func (x *comparison) noteControlOnly() {
-	measured := x.Run.All()
-	for _, l := range x.control.All() {
+	for _, l := range x.levels() {
 		if l == nil || l.Server != x.address || l.Probe != nil || l.Skipped != "" {
 			continue
 		}
-		if !slices.ContainsFunc(measured, func(o *metric.Level) bool {
-			return o != nil && o.Server == x.out.Candidate && o.Workload == l.Workload && o.Name == l.Name && o.Skipped == ""
-		}) {
+		if o := x.Level(x.out.Candidate, l.Workload, l.Name); o == nil || o.Skipped != "" {
 			x.out.Notes = append(x.out.Notes, fmt.Sprintf("%s at %s is not compared, because only the control was measured at this level", l.Workload, l.Name))
 		}
 	}
