@@ -12,7 +12,7 @@ import (
 )
 
 // level derives a case from the level l. The level bare is the same without its requests, and whole
-// is the same with the rounds that are not judged.
+// is the same with the rounds that are not judged; for a part of a mix, the level of its mix.
 func (b *builder) level(bare, l, whole *metric.Level) Case {
 	judged := b.run.WithStarts(l.InMemory())
 	if whole == l {

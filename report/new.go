@@ -28,9 +28,15 @@ type Meta struct {
 // New makes the document of a run, which must not be nil. The plan p may be nil, if a recorded run
 // is shown without its plan.
 func New(run *metric.Run, p *plan.Plan, v assert.Verdicts, m Meta) *Document {
-	whole := run.All()
+	var levels, whole []*metric.Level
+	sent := run.Levels
 	run = run.Judged()
-	b := builder{run: run, levels: run.All(), declared: p, redact: redactor(p, m.Redacted)}
+	for i, l := range run.Levels {
+		for _, x := range l.Divided() {
+			levels, whole = append(levels, x), append(whole, sent[i])
+		}
+	}
+	b := builder{run: run, levels: levels, declared: p, redact: redactor(p, m.Redacted)}
 	d := &Document{
 		Schema:    Schema,
 		Run:       withoutSamples(run, b.levels),

@@ -24,7 +24,7 @@ type Spent struct {
 // spentOn returns what the level all cost, of which the requests of judged count. A part of a mix
 // costs nothing, because its mix counts.
 func spentOn(all, judged *metric.Level) (s Spent) {
-	if !all.Alone() {
+	if !judged.Alone() {
 		return s
 	}
 	var load, counted []metric.Stretch
