@@ -193,6 +193,10 @@ func (l *Level) Growth() (g Growth, ok bool) {
 // workload. It is also the Purpose of that level's Probe.
 const SaturationName = "saturation"
 
+// Steady reports whether the level offers one constant rate, which the server either sustains or
+// not. Stages of an open loop and replays offer changing rates.
+func (l *Level) Steady() bool { return l.Kind == OpenLoop && l.Stage == nil && l.Speedup == 0 }
+
 // Saturates reports whether the level is a saturation: the one that measures the largest rate, or
 // one that follows a level.
 func (l *Level) Saturates() bool { return l.Probe != nil && l.Probe.Purpose == SaturationName }
