@@ -58,11 +58,15 @@ func (r *runner) runOf(t *Target, c Case, l *metric.Level) (s *levelRun, lost er
 // askings prepares the requests of a level, for each part of a mix. If the level cannot run, it
 // returns nil and writes the reason into l.
 func (r *runner) askings(t *Target, c Case, l *metric.Level) (out []*asking, lost error) {
-	exact, levels := true, l.Sent()
+	exact := true
 	for i, w := range c.Workload.Sent() {
 		of := c
 		of.Workload, of.Level = w, w.Portion(c.Level)
-		a, lost := r.asking(t, of, levels[i], l)
+		own := l
+		if l.Mixed() {
+			own = l.Parts[i]
+		}
+		a, lost := r.asking(t, of, own, l)
 		if a == nil {
 			return nil, lost
 		}

@@ -166,14 +166,6 @@ func ordersOf(all []*Sample, name string) map[*Sample]int {
 	return out
 }
 
-// Sent returns the levels whose requests are sent: those of the parts of a mix, or the level itself.
-func (l *Level) Sent() []*Level {
-	if l.Mixed() {
-		return l.Parts
-	}
-	return []*Level{l}
-}
-
 // AddPart adds the level of a part of the mix, with the part's share of the requests, in (0, 1].
 func (l *Level) AddPart(part *Level, share float64) {
 	part.Of, part.Share = l.Workload, share

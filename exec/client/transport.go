@@ -138,7 +138,8 @@ func (r *Request) Further() map[string]any {
 
 // Event is one event of a stream. Its byte slices are valid only during the call of Stream.Event.
 type Event struct {
-	// These are in another order than sim's. A processor that copies them together waits for each of them.
+	// The order is not that of sim.Chunk: flags side by side in both would be copied by one load, which has
+	// to wait for the stores before it.
 	Content   bool // non-empty content
 	ToolCall  bool // the event has a tool-call delta with a name or arguments
 	Reasoning bool // non-empty reasoning
